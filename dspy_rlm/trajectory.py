@@ -69,16 +69,14 @@ class Step(BaseModel):
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # Demos are saved as JSON; what says nothing must not make that file larger.
-        optional = {name: field.default for name, field in type(self).model_fields.items() if not field.is_required()}
         dumped: dict[str, Any] = handler(self)
-        return {name: value for name, value in dumped.items() if name not in optional or value != _dumped(optional[name])}
+        return {name: value for name, value in dumped.items() if name in _REQUIRED or value not in (None, 0.0, (), [])}
 
     def __str__(self) -> str:
         return f"{self.reasoning}\n\n```python\n{self.code}\n```\n\n{self.output}"
 
 
-def _dumped(default: Any) -> Any:
-    return list(default) if isinstance(default, tuple) else default
+_REQUIRED = frozenset({"reasoning", "code", "output"})
 
 
 class Trajectory(RootModel[tuple[Step, ...]]):

@@ -1,0 +1,81 @@
+"""What the root LM sees after a turn: the one place where outcomes become text for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dspy_rlm.previews import bounded_repr
+from dspy_rlm.sandbox.outcomes import Failed, Outcome, Refused, RolledBack, Submitted
+from dspy_rlm.sandbox.rendering import render
+
+NO_CELL = (
+    "Your reply held no Python cell, so nothing ran. Send one cell in a fenced block:\n"
+    "```python\nprint(...)\n```"
+)
+_NO_OUTPUT = "(the cell printed nothing: print what you want to see)"
+_REPEATED = (
+    "You ran this same cell before, with this same result; running it once more cannot help. "
+    "SUBMIT what it gave, or write a different cell."
+)
+_SUBMITTED = 300  # characters of the submitted outputs that a trajectory keeps in its last observation
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What became of a cell: the text for the root LM, and in one line what went wrong, if anything did."""
+
+    text: str
+    error: str | None = None
+
+
+def observe(outcome: Outcome) -> Observation:
+    """The observation that an outcome gives."""
+    if isinstance(outcome, Submitted):
+        printed = f"{rendered}\n" if (rendered := render(outcome)) else ""
+        return Observation(f"{printed}Submitted: {_outputs(outcome.value)}")
+    return Observation(render(outcome) or _NO_OUTPUT, _error(outcome))
+
+
+def repeated(observation: Observation) -> Observation:
+    """The same observation, saying that it is the same."""
+    return Observation(f"{observation.text}\n\n{_REPEATED}", observation.error)
+
+
+def status_line(turn: int, max_iters: int, calls_left: int | None = None) -> str:
+    """The last line of an observation: where in the run this is, and what to decide.
+
+    Args:
+        turn: The turn that this observation opens, from 1.
+        max_iters: Turns of the run.
+        calls_left: Sub-module calls left; None while none was made.
+
+    Example:
+        >>> status_line(1, 6)
+        'Turn 1 of 6.'
+    """
+    line = f"Turn {turn} of {max_iters}."
+    if calls_left is not None:
+        line += f" {calls_left} sub-LM calls left."
+    if turn == max_iters:
+        return f"{line} It is the last one: call SUBMIT now with what you have."
+    return line if turn == 1 else f"{line} If the output above answers the task, call SUBMIT now; else write the next cell."
+
+
+def _outputs(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return bounded_repr(value, _SUBMITTED)
+    return ", ".join(f"{name}={bounded_repr(item, _SUBMITTED)}" for name, item in value.items())
+
+
+def _error(outcome: Outcome) -> str | None:
+    match outcome:
+        case Failed(error=error):
+            return f"{error.kind}: {error.message}".split("\n")[0]
+        case Refused(refusals=refusals, kind=kind):
+            return f"{kind}: {refusals[0].reason}".split("\n")[0]
+        case RolledBack(reason=reason):
+            return f"rolled back: {reason}"
+        case _:
+            return None

@@ -1,0 +1,66 @@
+"""The root LM's reply as reasoning and a cell, whether or not it follows the adapter's format."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dspy.utils.exceptions import AdapterParseError
+
+_FENCE = re.compile(r"^[ \t]*```[ \t]*(?:python3?|py|repl|)[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE | re.I)
+_ANY_FENCE = re.compile(r"^[ \t]*```[^\n]*\n.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the root LM sent in a turn.
+
+    Attributes:
+        reasoning: Its words before the cell.
+        code: The cell, or None when the reply held none.
+    """
+
+    reasoning: str
+    code: str | None
+
+
+def read_reply(reasoning: Any, code: Any) -> Reply:
+    """The reply whose fields the adapter has found.
+
+    Args:
+        reasoning: The field of that name; None when it is missing.
+        code: The field of that name, with or without a fence; None when it is missing.
+    """
+    reasoning, code = _text(reasoning), _text(code)
+    cell = _unfenced(code)
+    if cell:
+        return Reply(reasoning.strip(), cell)
+    return _read_text(reasoning)
+
+
+def read_unparsed(error: AdapterParseError) -> Reply:
+    """The reply that the adapter could not parse."""
+    found = error.parsed_result if isinstance(error.parsed_result, dict) else {}
+    if found.get("code"):
+        return read_reply(found.get("reasoning"), found["code"])
+    return _read_text(_text(error.lm_response))
+
+
+def _read_text(text: str) -> Reply:
+    match = _FENCE.search(text)
+    if match is None or not match[1].strip():
+        return Reply(_MARKER.sub("", text).strip(), None)
+    return Reply(_MARKER.sub("", text[: match.start()]).strip(), match[1].strip("\n").rstrip())
+
+
+def _unfenced(code: str) -> str:
+    match = _FENCE.search(code)
+    if match is not None:
+        return match[1].strip("\n").rstrip()
+    return "" if _ANY_FENCE.search(code) else code.strip("\n").rstrip()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)

@@ -1,0 +1,320 @@
+"""`RLM`, the module: configuration, predictors, and the two drivers of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.primitives.code_interpreter import CodeInterpreter
+from dspy.signatures.signature import ensure_signature
+from dspy.utils.usage_tracker import UsageTracker, track_usage
+
+from dspy_rlm.budget import Budget
+from dspy_rlm.contract import first_observation
+from dspy_rlm.errors import UsageError
+from dspy_rlm.events import Event, listening
+from dspy_rlm.loop import Answer, AskRoot, Extract, Request, Run, RunCell, adrive, drive, solve
+from dspy_rlm.names import batched_name, check_names
+from dspy_rlm.predictors import OwnDemosPredict, turn_adapter, turn_predictor, without_foreign_demos
+from dspy_rlm.replies import Reply, read_reply, read_unparsed
+from dspy_rlm.sandbox.interpreter import RestrictedInterpreter
+from dspy_rlm.sessions import InterpreterFactory, Session, SessionPlan, open_session, output_fields_info
+from dspy_rlm.signatures.rlm import STRATEGY, Act, Query, extract_signature
+from dspy_rlm.submission import Outputs
+from dspy_rlm.subs import SubCalls, SubFunction, SubInterface
+from dspy_rlm.tools import normalize_tools, tool_function
+
+logger = logging.getLogger("dspy.rlm")  # below DSPy's own logger, so that its configuration shows and hides it
+
+
+class RLM(dspy.Module):
+    """A Recursive Language Model: the root LM explores inputs of any size by writing Python cells.
+
+    Inputs become variables in a sandbox; the root LM sees a short description of each, writes cells, asks sub-modules
+    about pieces, and submits values that are validated against the signature. Follows Zhang, Kraska and Khattab,
+    "Recursive Language Models" (arXiv:2512.24601); takes the arguments of `dspy.RLM`.
+
+    Args:
+        signature: The task, as a string or a `dspy.Signature` class. A `pathlib.Path` given for a `str` input is that
+            file's text, which goes to the sandbox without being read here.
+        max_iters: Turns of the root LM at most. Default: 20.
+        max_llm_calls: Sub-module calls at most, each item of a batch counted. Default: 50.
+        max_output_chars: Characters of one cell's output that the root LM sees, head and tail. Default: 10,000.
+        verbose: Log every turn through DSPy's logger. Default: False.
+        tools: Host functions (or `dspy.Tool`s, sync or async) that cells may call by name. They are not tuned.
+        subs: Sub-modules by name; each is a function of that name in the sandbox, with a batched form, and an attribute
+            of this module, so that optimizers tune it. `llm_query` (prompt -> response) is there unless given here.
+        sub_lm: The LM that sub-modules run with. Default: the LM in force.
+        interpreter_factory: Makes a DSPy `CodeInterpreter` for each run. Default: `dspy.settings.interpreter_factory`,
+            else `RestrictedInterpreter`.
+
+    Raises:
+        UsageError: a name clashes or an argument cannot work; the message says what to change.
+
+    Example:
+        >>> from dspy_rlm.testing import ScriptedLM
+        >>> rlm = RLM("log, question -> ip: str, requests: int")
+        >>> cell = "from collections import Counter\\nSUBMIT(*Counter(log.split()).most_common(1)[0])"
+        >>> with dspy.context(lm=ScriptedLM([f"```python\\n{cell}\\n```"])):
+        ...     result = rlm(log="10.0.0.1 10.0.0.2 10.0.0.1", question="Which IP is most frequent?")
+        >>> result.ip, result.requests, result.finish_reason, len(result.trajectory)
+        ('10.0.0.1', 2, 'submitted', 1)
+    """
+
+    def __init__(
+        self,
+        signature: str | type[dspy.Signature],
+        *,
+        max_iters: int = 20,
+        max_llm_calls: int = 50,
+        max_output_chars: int = 10_000,
+        verbose: bool = False,
+        tools: Sequence[Callable[..., Any] | dspy.Tool] | None = None,
+        subs: Mapping[str, dspy.Module] | None = None,
+        sub_lm: dspy.BaseLM | None = None,
+        interpreter_factory: InterpreterFactory | None = None,
+    ) -> None:
+        super().__init__()
+        _check_at_least("max_iters", max_iters, 1)
+        _check_at_least("max_llm_calls", max_llm_calls, 0)
+        _check_at_least("max_output_chars", max_output_chars, 1)
+        self.signature = ensure_signature(signature)
+        self.max_iters = max_iters
+        self.max_llm_calls = max_llm_calls
+        self.max_output_chars = max_output_chars
+        self.verbose = verbose
+        self.sub_lm = sub_lm
+        self._interpreter_factory = _checked_factory(interpreter_factory)
+        self._tools = normalize_tools(tools)
+        subs = {"llm_query": OwnDemosPredict(Query), **_checked_subs(subs)}
+        self._sub_names = tuple(subs)
+        self.act = OwnDemosPredict(Act.with_instructions(f"{self.signature.instructions}\n\n{STRATEGY}".strip()))
+        self.extract = OwnDemosPredict(extract_signature(self.signature))
+        check_names(self.signature, self._tools, self._sub_names, frozenset({*dir(type(self)), *vars(self)}))
+        Outputs(self.signature)  # refuses output types that cannot be validated, before any LM call is paid for
+        for name, module in subs.items():
+            setattr(self, name, module)
+
+    @property
+    def tools(self) -> dict[str, dspy.Tool]:
+        """The tools by name, without the sub-modules."""
+        return dict(self._tools)
+
+    @property
+    def subs(self) -> dict[str, dspy.Module]:
+        """The sub-modules by name, as they are now."""
+        return {name: getattr(self, name) for name in self._sub_names}
+
+    def forward(self, *, interpreter_factory: InterpreterFactory | None = None, **inputs: Any) -> dspy.Prediction:
+        """Answer the task for these inputs.
+
+        Args:
+            interpreter_factory: For this run only, in place of the constructor's.
+            **inputs: The signature's inputs by name.
+
+        Returns:
+            The typed outputs by name, `trajectory` (a `Trajectory`), `final_reasoning` (the last step's),
+            `finish_reason` ("submitted", "max_iters" or "context_window") and `usage` (tokens by LM).
+
+        Raises:
+            UsageError: inputs are missing or not in the signature; before any LM call.
+            NoAnswerError: turns ran out and no outputs could be extracted.
+            SandboxError: the sandbox itself failed.
+        """
+        inputs = self._checked_inputs(inputs)
+        with track_usage() as tracker, self._logging():
+            run, plan = self._prepare(inputs, None)
+            session = open_session(self._factory(interpreter_factory), plan)
+            try:
+                ask, adapter = turn_predictor(self.act), turn_adapter()
+
+                def perform(request: Request) -> Any:
+                    match request:
+                        case AskRoot():
+                            with dspy.context(trace=None, adapter=adapter):
+                                try:
+                                    return _reply(ask(**_chat(request)))
+                                except dspy.AdapterParseError as error:
+                                    return read_unparsed(error)
+                        case RunCell():
+                            return _timed(session, request.code)
+                        case Extract():
+                            return self._outputs(self.extract(variables=run.variables, trajectory=request.trajectory))
+
+                answer = drive(solve(run), perform)
+            finally:
+                session.shutdown()
+        return _prediction(answer, tracker)
+
+    async def aforward(
+        self, *, interpreter_factory: InterpreterFactory | None = None, **inputs: Any
+    ) -> dspy.Prediction:
+        """As `forward`; the event loop never runs a cell, nor waits for one."""
+        inputs = self._checked_inputs(inputs)
+        with track_usage() as tracker, self._logging():
+            run, plan = self._prepare(inputs, asyncio.get_running_loop())
+            async with _SessionThread(functools.partial(open_session, self._factory(interpreter_factory), plan)) as thread:
+                ask, adapter = turn_predictor(self.act), turn_adapter()
+
+                async def perform(request: Request) -> Any:
+                    match request:
+                        case AskRoot():
+                            with dspy.context(trace=None, adapter=adapter):
+                                try:
+                                    return _reply(await ask.acall(**_chat(request)))
+                                except dspy.AdapterParseError as error:
+                                    return read_unparsed(error)
+                        case RunCell():
+                            return await thread.run(_timed, thread.session, request.code)
+                        case Extract():
+                            prediction = await self.extract.acall(
+                                variables=run.variables, trajectory=request.trajectory
+                            )
+                            return self._outputs(prediction)
+
+                answer = await adrive(solve(run), perform)
+        return _prediction(answer, tracker)
+
+    def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
+        """The tuned state to save: instructions, settings, and demos that belong to their predictor."""
+        dump: Callable[[], Any] = functools.partial(super().dump_state, json_mode)
+        for _, predictor in self.named_predictors():
+            dump = functools.partial(without_foreign_demos, predictor, dump)
+        state: dict[str, Any] = dump()
+        return state
+
+    def _checked_inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        fields = self.signature.input_fields
+        if unexpected := [name for name in inputs if name not in fields]:
+            raise UsageError(f"unexpected inputs {unexpected}: the signature has {list(fields)}")
+        defaults = {name: field.get_default() for name, field in fields.items() if not field.is_required()}
+        if missing := [name for name in fields if name not in inputs and name not in defaults]:
+            raise UsageError(f"missing inputs {missing}: the signature has {list(fields)}")
+        for name, value in inputs.items():
+            if isinstance(value, Path) and not value.is_file():
+                raise UsageError(f"the input {name!r} is the path {str(value)!r}, which is no file")
+        return {**defaults, **inputs}
+
+    def _prepare(self, inputs: dict[str, Any], loop: asyncio.AbstractEventLoop | None) -> tuple[Run, SessionPlan]:
+        budget, calls = Budget(self.max_iters, self.max_llm_calls), SubCalls()
+        outputs = Outputs(self.signature)
+        interfaces = {name: SubInterface(name, module) for name, module in self.subs.items()}
+        functions: dict[str, Callable[..., Any]] = {n: tool_function(t, loop) for n, t in self._tools.items()}
+        for name, interface in interfaces.items():
+            function = SubFunction(interface, getattr(self, name), self.sub_lm, budget, calls)
+            functions |= {name: function, batched_name(name): function.batched}
+        variables = first_observation(
+            self.signature, inputs, outputs, interfaces.values(), self._tools.values(), self.max_llm_calls
+        )
+        plan = SessionPlan(inputs, functions, outputs.accept, output_fields_info(self.signature), self.max_output_chars)
+        return Run(self.act, variables, budget, calls), plan
+
+    def _outputs(self, prediction: dspy.Prediction) -> dict[str, Any]:
+        return {name: prediction[name] for name in self.signature.output_fields}
+
+    def _factory(self, of_this_call: InterpreterFactory | None) -> InterpreterFactory:
+        configured = dspy.settings.get("interpreter_factory")
+        factory = _checked_factory(of_this_call) or self._interpreter_factory or _checked_factory(configured)
+        return factory or functools.partial(RestrictedInterpreter, max_output_chars=self.max_output_chars)
+
+    def _logging(self) -> AbstractContextManager[None]:
+        return listening(_log) if self.verbose else nullcontext()
+
+
+class _SessionThread:
+    """A session on a thread of its own, where it is opened, used and shut down, for an event loop that must not wait.
+
+    Args:
+        open: Opens the session.
+    """
+
+    def __init__(self, open: Callable[[], Session]) -> None:
+        self._open = open
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="rlm-session")
+        self._context = contextvars.copy_context()
+        self.session: Session
+
+    async def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What `function(*args)` returns, called on the session's thread in the context of the run."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._context.run, function, *args)
+
+    async def __aenter__(self) -> _SessionThread:
+        opening = asyncio.ensure_future(self.run(self._open))
+        try:
+            self.session = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(lambda done: done.exception() is None and done.result().shutdown())
+            raise
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if kind is asyncio.CancelledError:
+            # A cell may be running on the session's thread; shutting down from here ends it.
+            await asyncio.to_thread(self.session.shutdown)
+        else:
+            await self.run(self.session.shutdown)
+        self._pool.shutdown(wait=False)
+
+
+def _chat(request: AskRoot) -> dict[str, Any]:
+    return {"history": dspy.History(messages=list(request.turns)), "observation": request.observation}
+
+
+def _reply(prediction: dspy.Prediction) -> Reply:
+    return read_reply(prediction.reasoning, prediction.code)
+
+
+def _timed(session: Session, code: str) -> tuple[Any, float]:
+    started = time.monotonic()
+    return session.run_cell(code), time.monotonic() - started
+
+
+def _prediction(answer: Answer, tracker: UsageTracker) -> dspy.Prediction:
+    usage = tracker.get_total_tokens()
+    prediction = dspy.Prediction(
+        **answer.outputs,
+        trajectory=answer.trajectory,
+        final_reasoning=answer.trajectory[-1].reasoning,
+        finish_reason=answer.finish_reason,
+        usage=usage,
+    )
+    prediction.set_lm_usage(usage)
+    return prediction
+
+
+def _log(event: Event) -> None:
+    logger.info("%s", event)
+
+
+def _checked_factory(factory: InterpreterFactory | None) -> InterpreterFactory | None:
+    is_interpreter = isinstance(factory, CodeInterpreter) and not isinstance(factory, type)
+    if factory is not None and (is_interpreter or not callable(factory)):
+        raise UsageError(
+            f"interpreter_factory must be a function that makes an interpreter for each run, got {factory!r}: pass its "
+            "class, or a function that returns a new one"
+        )
+    return factory
+
+
+def _checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Module]:
+    for name, module in (subs or {}).items():
+        if not isinstance(module, dspy.Module):
+            raise UsageError(
+                f"the sub-module {name!r} is a {type(module).__name__}, not a dspy.Module: pass plain functions as tools"
+            )
+    return dict(subs or {})
+
+
+def _check_at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        raise UsageError(f"{name} must be an int of at least {least}, got {value!r}")

@@ -1,0 +1,61 @@
+"""The signatures an RLM is made of.
+
+Their instructions hold only what an optimizer may rewrite: the task and the strategy. What must always hold (variables,
+callables, outputs and types, how to submit, turns left) is written into observations by the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+
+STRATEGY = """\
+You work in a Python sandbox, one cell a turn. The data are in variables; you see of them only what your cells print.
+1. Look first: print a small sample of the data before you rely on its format.
+2. Compute with code. Use llm_query only for pieces of text whose meaning has to be understood, with that text in the prompt.
+3. As soon as you have the values, pass the variables that hold them to SUBMIT.
+Write only the next cell. Variables stay from cell to cell. Never repeat a cell; if one fails, change it."""
+
+
+class Act(dspy.Signature):
+    """Solve the task in a Python sandbox."""
+
+    variables: str = dspy.InputField(desc="the variables, functions and outputs of the task")
+    trajectory: list[dict[str, Any]] = dspy.OutputField(desc="the steps: reasoning, code and output of each cell")
+
+
+class Turn(dspy.Signature):
+    """Write the next cell."""
+
+    history: dspy.History = dspy.InputField()
+    observation: str = dspy.InputField(desc="what there is, then what each cell gave")
+    reasoning: str = dspy.OutputField(desc="one or two sentences: what is known, what to do next")
+    code: str = dspy.OutputField(desc="the next Python cell")
+
+
+class Query(dspy.Signature):
+    """Answer the prompt from what it contains, briefly and exactly; say so if it does not contain the answer."""
+
+    prompt: str = dspy.InputField()
+    response: str = dspy.OutputField()
+
+
+EXTRACT_STRATEGY = (
+    "The steps taken so far are given as a trajectory; no further step can be taken. Give the outputs as its outputs "
+    "support them, as well as can be told."
+)
+
+
+def extract_signature(task: type[dspy.Signature]) -> type[dspy.Signature]:
+    """The signature of `extract` for a task: the task's outputs, from what was told and done.
+
+    Args:
+        task: The task's signature.
+    """
+    fields: dict[str, Any] = {
+        "variables": (str, dspy.InputField(desc="the variables, functions and outputs of the task")),
+        "trajectory": (str, dspy.InputField(desc="every step taken: reasoning, code and output")),
+    }
+    fields.update({name: (field.rebuild_annotation(), field) for name, field in task.output_fields.items()})
+    return dspy.Signature(fields, f"{task.instructions}\n\n{EXTRACT_STRATEGY}".strip())
