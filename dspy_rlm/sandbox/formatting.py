@@ -1,0 +1,177 @@
+"""What a cell shows, bounded where it arises: the print sink and the repr of a trailing value."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from itertools import islice
+from typing import Any
+
+from .outcomes import Output
+
+_LONG = 1_000  # items of a container that are shown whole
+_ENDS = 100, 10  # items shown at the head and the tail of a longer one
+
+
+class PrintSink:
+    """A text stream that keeps the head and the tail of what is written, and its true length.
+
+    Args:
+        limit: Characters kept in all.
+    """
+
+    encoding = "utf-8"
+    errors = "strict"
+    closed = False
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._tail_limit = limit // 2
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything written."""
+        self._kept: list[str] = []
+        self._room = self._limit
+        self._tail: list[str] = []
+        self._tail_length = 0
+        self._length = 0
+
+    def write(self, text: str) -> int:
+        """Take text; memory stays bounded however much is written.
+
+        Raises:
+            TypeError: When it is not text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        with self._lock:
+            self._length += len(text)
+            if self._room:
+                self._kept.append(text[: self._room])
+                self._room -= len(self._kept[-1])
+            if self._length > self._limit:
+                self._write_tail(text)
+        return len(text)
+
+    def _write_tail(self, text: str) -> None:
+        piece = text[-self._tail_limit :] if self._tail_limit else ""
+        self._tail.append(piece)
+        self._tail_length += len(piece)
+        if self._tail_length > 4 * self._tail_limit:
+            joined = "".join(self._tail)[-self._tail_limit :] if self._tail_limit else ""
+            self._tail, self._tail_length = [joined], len(joined)
+
+    def output(self) -> Output:
+        """Give head, tail and true length of what was written."""
+        with self._lock:
+            kept = "".join(self._kept)
+            if self._length <= self._limit:
+                return Output(kept, "", self._length)
+            recent = kept + "".join(self._tail) if self._tail_length < self._tail_limit else "".join(self._tail)
+            return Output(
+                kept[: self._limit - self._tail_limit],
+                recent[-self._tail_limit :] if self._tail_limit else "",
+                self._length,
+            )
+
+    def writelines(self, lines: Any) -> None:
+        """Take several pieces of text."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Do nothing: the output is read when the cell ended."""
+
+    def isatty(self) -> bool:
+        """Say that this is no terminal."""
+        return False
+
+    def writable(self) -> bool:
+        """Say that text can be written."""
+        return True
+
+    def readable(self) -> bool:
+        """Say that nothing can be read."""
+        return False
+
+
+def cut(text: str, limit: int) -> Output:
+    """Keep head and tail of a text within a number of characters."""
+    if len(text) <= limit:
+        return Output(text, "", len(text))
+    tail = limit // 2
+    return Output(text[: limit - tail], text[-tail:] if tail else "", len(text))
+
+
+def bounded_repr(value: Any, limit: int) -> Output:
+    """Show a value as a notebook does, without building the repr of a huge one.
+
+    Args:
+        value: Any object.
+        limit: Characters kept in all.
+
+    Returns:
+        Head and tail; the length is true for all but huge text and containers, whose middles are left out.
+    """
+    return cut(_shown(value, max(limit, 1_000)), limit) if _is_huge(value, limit) else cut(repr(value), limit)
+
+
+def _is_huge(value: Any, limit: int) -> bool:
+    """Say whether a repr would be far longer than the limit, looking at a bounded number of items."""
+    budget = 8 * limit + 80_000
+    pending: deque[Any] = deque([value])
+    looked = 0
+    while pending and looked < 50_000:
+        item = pending.popleft()
+        looked += 1
+        kind = type(item)
+        if kind in (str, bytes, bytearray):
+            budget -= len(item)
+        elif kind in (list, tuple, set, frozenset, dict, deque):
+            budget -= 3 * len(item)
+            if budget > 0:
+                pending.extend(item)
+                pending.extend(item.values() if kind is dict else ())
+        if budget < 0:
+            return True
+    return bool(pending)
+
+
+_BRACKETS: dict[type, tuple[str, str]] = {
+    list: ("[", "]"),
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("frozenset({", "})"),
+    dict: ("{", "}"),
+    deque: ("deque([", "])"),
+}
+
+
+def _shown(value: Any, limit: int, depth: int = 0) -> str:
+    kind = type(value)
+    if kind in (str, bytes, bytearray):
+        if len(value) <= limit:
+            return repr(value)
+        half = limit // 2
+        return f"{value[:half]!r} … ({len(value):,} characters in all) … {value[-half:]!r}"
+    if kind not in _BRACKETS:
+        return repr(value)
+    if depth > 4:
+        return "…"
+    before, after = _BRACKETS[kind]
+    inner = max(limit // 10, 200)
+
+    def show(item: Any) -> str:
+        if kind is dict:
+            return f"{_shown(item[0], inner, depth + 1)}: {_shown(item[1], inner, depth + 1)}"
+        return _shown(item, inner, depth + 1)
+
+    items = value.items() if kind is dict else value
+    if len(value) <= _LONG:
+        return before + ", ".join(map(show, items)) + after
+    head, tail = _ENDS
+    last = reversed(list(islice(reversed(items), tail))) if kind not in (set, frozenset) else ()
+    shown = [*map(show, islice(items, head)), f"… ({len(value):,} items in all) …", *map(show, last)]
+    return before + ", ".join(shown) + after

@@ -1,0 +1,284 @@
+"""The guards: what the policy leaves to run time, because it depends on the object.
+
+They hold no state of a session. What a cell made itself is told from everything else by marks a cell cannot forge:
+the file name of its code, and the module name of its classes (`__main__` is empty in the worker).
+"""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import decimal
+import functools
+import pprint
+import textwrap
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+from .formatting_templates import template_refusal
+from .policy_names import GUARDED_ATTRIBUTES, PLAIN_PRIVATE, attribute_refusal, is_dunder, is_plain
+
+CELL_FILE = "<cell "
+CELL_MODULE = "__main__"
+
+# Classes whose private attributes lead nowhere, so that a cell's subclass of them is wholly the cell's.
+_VETTED_MODULES = frozenset(
+    """
+    builtins abc collections collections.abc _collections_abc typing enum datetime decimal fractions numbers string
+    random _random contextlib json.encoder json.decoder io _io html.parser _markupbase csv _csv types dataclasses
+    functools uuid statistics calendar textwrap pprint queue _thread array
+    """.split()
+)
+
+# Foreign instances whose attributes are there to be set by their user.
+_WRITABLE_TYPES = (
+    types.SimpleNamespace,
+    BaseException,
+    decimal.Context,
+    threading.local,
+    functools.partial,
+    textwrap.TextWrapper,
+    pprint.PrettyPrinter,
+)
+
+# Classes of a cell, filled as the guards meet them. The compiled fast path looks in here.
+OWN_CLASSES: set[type] = set()
+
+# Classes of ours that cells may derive from.
+_BASES_OF_OURS: set[type] = set()
+
+# Opt-in packages: their instances are written to as their users do (`frame.columns = ...`).
+OPTED_IN: set[str] = set()
+
+_TEMPLATE_METHODS = {"format": str.format, "format_map": str.format_map}
+
+
+def may_derive_from(kind: type) -> type:
+    """Admit one of our classes as a base of cells' classes; usable as a decorator."""
+    _BASES_OF_OURS.add(kind)
+    return kind
+
+
+def is_own_class(kind: Any) -> bool:
+    """Say whether a class was made by a cell, from vetted bases only."""
+    if not isinstance(kind, type):
+        return False
+    if kind in OWN_CLASSES:
+        return True
+    if kind.__module__ != CELL_MODULE or not all(map(_is_vetted, kind.__mro__)):
+        return False
+    OWN_CLASSES.add(kind)
+    return True
+
+
+def _is_vetted(kind: type) -> bool:
+    return kind.__module__ == CELL_MODULE or kind.__module__ in _VETTED_MODULES or kind in _BASES_OF_OURS
+
+
+def is_own_function(value: Any) -> bool:
+    """Say whether a function's code was compiled from a cell."""
+    return type(value) is types.FunctionType and value.__code__.co_filename.startswith(CELL_FILE)
+
+
+def is_own(value: Any) -> bool:
+    """Say whether a cell made this class, this function, or the class of this instance."""
+    return is_own_class(type(value)) or is_own_class(value) or is_own_function(value)
+
+
+def read(value: Any, name: str) -> Any:
+    """Read an attribute that is not plain, or whose name was computed.
+
+    Args:
+        value: Any object.
+        name: The attribute's name.
+
+    Returns:
+        The attribute, or a guarded stand-in for it.
+
+    Raises:
+        AttributeError: When the attribute is missing or closed.
+    """
+    name = str.__str__(name)
+    if is_plain(name):
+        return getattr(value, name)
+    if name in ("__setattr__", "__delattr__"):
+        return _writer(value, name)
+    reason = attribute_refusal(name)
+    if reason is not None:
+        raise AttributeError(reason)
+    if name in GUARDED_ATTRIBUTES:
+        return _screened(getattr(value, name), name)
+    if not is_own_class(type(value)) and not is_own_class(value):
+        raise AttributeError(f"{name!r} of {type(value).__name__!r} objects is private: use their public methods")
+    return getattr(value, name)
+
+
+def _screened(found: Any, name: str) -> Any:
+    if name in _TEMPLATE_METHODS:
+        return _checked_template_method(found, name)
+    if name == "register" and isinstance(getattr(found, "__self__", None), abc.ABCMeta):
+        return _checked_register(found)
+    if isinstance(found, types.ModuleType):
+        raise AttributeError(f"the attribute {name!r} is closed: it holds a module")
+    return found
+
+
+def _checked_register(register: Any) -> Callable[[type], type]:
+    def checked(kind: type) -> type:
+        if not is_own_class(kind) or not is_own_class(register.__self__):
+            raise TypeError("register() takes classes defined in a cell, on an abstract class defined in a cell")
+        return register(kind)  # type: ignore[no-any-return]
+
+    return checked
+
+
+def _checked_template_method(found: Any, name: str) -> Any:
+    original = _TEMPLATE_METHODS[name]
+    if found is original:
+
+        def unbound(template: str, *args: Any, **kwargs: Any) -> str:
+            return _format(original, template, args, kwargs)
+
+        return unbound
+    template = getattr(found, "__self__", None)
+    if type(found) is types.BuiltinFunctionType and isinstance(template, str):
+
+        def bound(*args: Any, **kwargs: Any) -> str:
+            return _format(original, template, args, kwargs)
+
+        return bound
+    return found
+
+
+def _format(original: Callable[..., str], template: str, args: Any, kwargs: Any) -> str:
+    reason = template_refusal(str.__str__(template))
+    if reason is not None:
+        raise AttributeError(reason)
+    return original(template, *args, **kwargs)
+
+
+def writable(value: Any) -> Any:
+    """Return an object whose attributes a cell may set or delete.
+
+    Raises:
+        TypeError: When the object is not the cell's own: modules, foreign classes and functions are read-only.
+    """
+    if is_own(value) or (isinstance(value, _WRITABLE_TYPES) and not isinstance(value, type)):
+        return value
+    if type(value).__module__.partition(".")[0] in OPTED_IN and not isinstance(value, type):
+        return value
+    what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
+    raise TypeError(f"the attributes of this {what} are read-only: derive a class of your own, or use a variable")
+
+
+def _checked_write(value: Any, name: str) -> str:
+    name = str.__str__(name)
+    reason = attribute_refusal(name, writing=True)
+    if reason is not None:
+        raise AttributeError(reason)
+    writable(value)
+    return name
+
+
+def _writer(value: Any, name: str) -> Callable[..., None]:
+    """Stand in for `__setattr__` and `__delattr__`, read from `object`, a class, an instance or `super()`."""
+    found = getattr(value, name)
+    # Bound to an instance (also through super()), or still waiting for one (object.__setattr__).
+    owner = getattr(found, "__self__", None) if not isinstance(value, type) else None
+
+    def write(*args: Any) -> None:
+        target, *rest = args if owner is None else (owner, *args)
+        _checked_write(target, rest[0])
+        found(*args)
+
+    return write
+
+
+_MISSING: Any = object()
+
+
+def safe_getattr(value: Any, name: str, default: Any = _MISSING, /) -> Any:
+    """Stand in for `getattr`: closed attributes raise, also when a default is given, so that code notices."""
+    if default is _MISSING:
+        return read(value, name)
+    if not is_plain(str.__str__(name)) and (reason := attribute_refusal(name)):
+        raise AttributeError(reason)
+    try:
+        return read(value, name)
+    except AttributeError:
+        return default
+
+
+def safe_setattr(value: Any, name: str, new: Any, /) -> None:
+    """Stand in for `setattr`: own objects and checked names only."""
+    setattr(value, _checked_write(value, name), new)
+
+
+def safe_delattr(value: Any, name: str, /) -> None:
+    """Stand in for `delattr`: own objects and checked names only."""
+    delattr(value, _checked_write(value, name))
+
+
+class _OneArgument(type):
+    """The type of the `type` that cells see: it tells types, makes none, and hides metaclasses, which make them."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            raise TypeError("type() takes one argument here: write a class statement to make a class")
+        kind = builtins.type(args[0])
+        return cls if issubclass(kind, builtins.type) else kind
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, builtins.type)
+
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(kind, builtins.type)
+
+    def __repr__(cls) -> str:
+        return "<class 'type'>"
+
+
+safe_type = _OneArgument("type", (), {"__module__": "builtins", "__class_getitem__": classmethod(types.GenericAlias)})
+abstract_meta = _OneArgument("ABCMeta", (), {"__module__": "abc"})
+
+
+def build_class(body: Callable[[], Any], name: str, *bases: Any, **keywords: Any) -> Any:
+    """Stand in for `__build_class__`, which every class statement calls."""
+    metaclass = keywords.pop("metaclass", safe_type)
+    if metaclass is abstract_meta:
+        keywords["metaclass"] = abc.ABCMeta
+    elif metaclass is not safe_type:
+        raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
+    for base in bases:
+        if isinstance(base, _OneArgument):
+            raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
+        if isinstance(base, type):
+            close_match_args(base)
+        if isinstance(base, type) and issubclass(base, BaseExceptionGroup):
+            # CPython up to 3.12.8 trusts what an overridden split() returns, and confuses types.
+            raise TypeError("classes cannot derive from exception groups here: raise ExceptionGroup itself")
+    made = builtins.__build_class__(body, name, *bases, **keywords)
+    return close_match_args(made)
+
+
+def close_match_args(kind: Any) -> Any:
+    """Keep positional patterns from reading attributes that are not plain: generated classes name their fields so."""
+    names = getattr(kind, "__match_args__", ())
+    if type(names) is tuple and all(type(name) is str and is_plain(name) for name in names):
+        return kind
+    kind.__match_args__ = ()
+    return kind
+
+
+def safe_hasattr(value: Any, name: str, /) -> bool:
+    """Stand in for `hasattr`: it tells a fact and hands nothing over, so closed names are answered too."""
+    name = str.__str__(name)
+    if is_dunder(name) or is_plain(name) or name in PLAIN_PRIVATE:
+        return hasattr(value, name)
+    try:
+        read(value, name)
+    except AttributeError:
+        return False
+    return True
