@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import random
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import CO_COROUTINE
 from types import CodeType, ModuleType
@@ -23,7 +23,8 @@ from .formatting import PrintSink, bounded_repr
 from .formatting_trace import SOURCES, format_trace, message_of, own_frames
 from .guards import CELL_FILE, CELL_MODULE
 from .outcomes import CellError, Failed, Output, Ran, Refusal, Refused
-from .policy import IMPORT, SUBMIT_SIGNAL, VALUE, CellPolicy
+from .policy import SUBMIT_SIGNAL, VALUE, CellPolicy
+from .policy_imports import IMPORT
 
 _BUILTINS = make_builtins()
 _NO_IMPORTS = Importer()
@@ -54,14 +55,17 @@ class Namespace:
         ImportError: When an extra module is not installed.
     """
 
-    def __init__(self, *, max_output_chars: int = 10_000, extra_modules: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, max_output_chars: int = 10_000, extra_modules: Sequence[str] = ()
+    ) -> None:
         self.max_output_chars = max_output_chars
         self.importer = Importer(extra_modules) if extra_modules else _NO_IMPORTS
         self.sink = PrintSink(max_output_chars)
         self.variables: dict[str, Any] = {
             "__name__": CELL_MODULE,
             "__doc__": None,
-            "__builtins__": _BUILTINS | {IMPORT: self.importer.load, SUBMIT_SIGNAL: SubmitSignal},
+            "__builtins__": _BUILTINS
+            | {IMPORT: self.importer.load, SUBMIT_SIGNAL: SubmitSignal},
         }
         self._module = ModuleType(CELL_MODULE)
         self._restored: dict[str, Any] = {}
@@ -92,7 +96,10 @@ class Namespace:
     def restore(self) -> None:
         """Undo what a cell did to the names that are not its own."""
         variables = self.variables
-        if variables.get("print", _MISSING) is not _MISSING and "print" not in self._restored:
+        if (
+            variables.get("print", _MISSING) is not _MISSING
+            and "print" not in self._restored
+        ):
             del variables["print"]
         for name, value in self._restored.items():
             if variables.get(name, _MISSING) is not value:
@@ -103,7 +110,7 @@ class Namespace:
         """Send everything printed to the sink, and hide the worker's own `__main__`, while a cell runs."""
         streams = sys.stdout, sys.stderr
         main = sys.modules.get(CELL_MODULE)
-        sys.stdout = sys.stderr = self.sink  # type: ignore[assignment]  # all of a stream that is used
+        sys.stdout = sys.stderr = self.sink
         sys.modules[CELL_MODULE] = self._module
         try:
             yield
@@ -113,7 +120,9 @@ class Namespace:
                 sys.modules[CELL_MODULE] = main
 
 
-def compile_cell(source: str, number: int, namespace: Namespace | None = None) -> Compiled | Refused:
+def compile_cell(
+    source: str, number: int, namespace: Namespace | None = None
+) -> Compiled | Refused:
     """Compile a cell through the policy.
 
     Args:
@@ -134,15 +143,29 @@ def compile_cell(source: str, number: int, namespace: Namespace | None = None) -
         policy.visit(policy.show_value(tree))
         if policy.refusals:
             return Refused(tuple(policy.refusals))
-        return Compiled(compile(tree, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), file, lines)
+        return Compiled(
+            compile(tree, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True),
+            file,
+            lines,
+        )
     except SyntaxError as error:
         return _syntax_refusal(error.lineno or 1, error.msg, lines)
     except (RecursionError, MemoryError):
-        return _syntax_refusal(1, "the cell is nested too deeply: split long expressions over several variables", lines)
+        return _syntax_refusal(
+            1,
+            "the cell is nested too deeply: split long expressions over several variables",
+            lines,
+        )
     except UnicodeEncodeError:
-        return _syntax_refusal(1, "the cell holds lone surrogates: write them as escapes inside strings", lines)
+        return _syntax_refusal(
+            1,
+            "the cell holds lone surrogates: write them as escapes inside strings",
+            lines,
+        )
     except ValueError as error:
-        return _syntax_refusal(1, f"{error}: write null characters as \\0 inside strings", lines)
+        return _syntax_refusal(
+            1, f"{error}: write null characters as \\0 inside strings", lines
+        )
 
 
 def _syntax_refusal(line: int, reason: str, lines: Sequence[str]) -> Refused:
@@ -170,10 +193,14 @@ def run_cell(compiled: Compiled, namespace: Namespace) -> Ran | Failed:
     with namespace.running():
         try:
             value = _execute(compiled.code, namespace.variables)
-            shown = None if value is None else bounded_repr(value, namespace.max_output_chars)
+            shown = (
+                None
+                if value is None
+                else bounded_repr(value, namespace.max_output_chars)
+            )
         except (SubmitSignal, MemoryError):
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # whatever leaves a cell is its outcome
             return Failed(namespace.output(), _cell_error(error))
         finally:
             join_threads()
@@ -187,7 +214,7 @@ def _execute(code: CodeType, variables: dict[str, Any]) -> Any:
             awaited: Coroutine[Any, Any, Any] = eval(code, variables)
             asyncio.run(awaited)
         else:
-            exec(code, variables)
+            exec(code, variables)  # noqa: S102  # what this module is for; the policy has admitted it
         return variables.get(VALUE)
     finally:
         variables.pop(VALUE, None)
@@ -200,6 +227,10 @@ def _cell_error(error: BaseException) -> CellError:
     if isinstance(error, SystemExit):
         message = "a cell cannot end the session: end the cell by reaching its last line, the task with SUBMIT(...)"
     trace = format_trace(error)
-    return CellError(type(error).__name__, message, last and last.line, last.text if last else "", trace)
-
-
+    return CellError(
+        type(error).__name__,
+        message,
+        last and last.line,
+        last.text if last else "",
+        trace,
+    )

@@ -9,10 +9,11 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from . import guards
+from .policy_names import words
 
 _MAX_THREADS = 64
 _real: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -31,16 +32,24 @@ class ThreadPoolExecutor:
         initargs: tuple[Any, ...] = (),
     ) -> None:
         workers = min(max_workers or 16, _MAX_THREADS)
-        pool = concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix, initializer, initargs)
+        pool = concurrent.futures.ThreadPoolExecutor(
+            workers, thread_name_prefix, initializer, initargs
+        )
         _real[self] = pool
         _started.append(pool)
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+    def submit(
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> concurrent.futures.Future[Any]:
         """Run one call in a thread and return its future."""
         return _real[self].submit(function, *args, **kwargs)  # type: ignore[no-any-return]
 
     def map(
-        self, function: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1
+        self,
+        function: Callable[..., Any],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
     ) -> Iterator[Any]:
         """Run a call for every item, and give the results in order."""
         return _real[self].map(function, *iterables, timeout=timeout)  # type: ignore[no-any-return]
@@ -49,7 +58,7 @@ class ThreadPoolExecutor:
         """Let the threads end."""
         _real[self].shutdown(wait, cancel_futures=cancel_futures)
 
-    def __enter__(self) -> ThreadPoolExecutor:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -70,8 +79,12 @@ class Thread:
         *,
         daemon: bool | None = None,
     ) -> None:
-        self._call = (lambda: target(*args, **(kwargs or {}))) if target else (lambda: None)
-        _real[self] = threading.Thread(target=lambda: self.run(), name=name, daemon=True)
+        self._call = (
+            (lambda: target(*args, **(kwargs or {}))) if target else (lambda: None)
+        )
+        _real[self] = threading.Thread(
+            target=lambda: self.run(), name=name, daemon=True
+        )
         self.name, self.daemon = _real[self].name, bool(daemon)
 
     def run(self) -> None:
@@ -117,7 +130,9 @@ class Loop:
         """Start a coroutine in the running loop."""
         return asyncio.create_task(coroutine)
 
-    def run_in_executor(self, _executor: object, function: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(
+        self, _executor: object, function: Callable[..., Any], *args: Any
+    ) -> Any:
         """Run a plain function in a thread, and await it."""
         return asyncio.to_thread(function, *args)
 
@@ -150,10 +165,12 @@ def _get_running_loop() -> Loop:
 ASYNCIO: dict[str, Any] = {
     **{
         name: getattr(asyncio, name)
-        for name in "run gather sleep wait wait_for create_task as_completed shield timeout to_thread TaskGroup "
-        "Semaphore BoundedSemaphore Lock Event Condition Queue PriorityQueue LifoQueue QueueEmpty QueueFull "
-        "TimeoutError CancelledError InvalidStateError iscoroutine iscoroutinefunction current_task all_tasks "
-        "isfuture FIRST_COMPLETED FIRST_EXCEPTION ALL_COMPLETED".split()
+        for name in words(
+            "run gather sleep wait wait_for create_task as_completed shield timeout to_thread TaskGroup "
+            "Semaphore BoundedSemaphore Lock Event Condition Queue PriorityQueue LifoQueue QueueEmpty QueueFull "
+            "TimeoutError CancelledError InvalidStateError iscoroutine iscoroutinefunction current_task all_tasks "
+            "isfuture FIRST_COMPLETED FIRST_EXCEPTION ALL_COMPLETED"
+        )
     },
     "get_event_loop": Loop,
     "new_event_loop": Loop,
@@ -164,14 +181,18 @@ FUTURES: dict[str, Any] = {
     "ThreadPoolExecutor": ThreadPoolExecutor,
     **{
         name: getattr(concurrent.futures, name)
-        for name in "Future as_completed wait TimeoutError CancelledError FIRST_COMPLETED FIRST_EXCEPTION "
-        "ALL_COMPLETED".split()
+        for name in words(
+            "Future as_completed wait TimeoutError CancelledError FIRST_COMPLETED FIRST_EXCEPTION "
+            "ALL_COMPLETED"
+        )
     },
 }
 THREADING: dict[str, Any] = {
     "Thread": Thread,
     **{
         name: getattr(threading, name)
-        for name in "Lock RLock Event Condition Semaphore BoundedSemaphore Barrier local get_ident active_count".split()
+        for name in words(
+            "Lock RLock Event Condition Semaphore BoundedSemaphore Barrier local get_ident active_count"
+        )
     },
 }

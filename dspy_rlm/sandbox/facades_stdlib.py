@@ -14,8 +14,8 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import formatting_trace, guards
-from .policy_names import is_plain
+from . import formatting_trace, guards, guards_classes
+from .policy_names import is_plain, words
 
 _MODULE_TYPES = "NoneType EllipsisType NotImplementedType UnionType SimpleNamespace MappingProxyType GeneratorType"
 
@@ -66,7 +66,9 @@ def singledispatch(function: Callable[..., Any]) -> Any:
         return dispatcher.register(annotation, kind)
 
     functools.update_wrapper(dispatch, function)
-    vars(dispatch).update(register=register, dispatch=dispatcher.dispatch, registry=dispatcher.registry)
+    vars(dispatch).update(
+        register=register, dispatch=dispatcher.dispatch, registry=dispatcher.registry
+    )
     return dispatch
 
 
@@ -100,20 +102,22 @@ def namedtuple(typename: str, field_names: str | Iterable[str], **options: Any) 
     options["module"] = guards.CELL_MODULE
     # The original already takes identifiers of exactly type str only.
     made = collections.namedtuple(typename, field_names, **options)  # type: ignore[misc]  # fields unknown here
-    return guards.close_match_args(made)
+    return guards_classes.close_match_args(made)
 
 
 def safe_get_origin(annotation: Any) -> Any:
     """Stand-in for `typing.get_origin`: the origin of `Type[...]` is the `type` that cells see."""
     origin = typing.get_origin(annotation)
-    return guards.safe_type if origin is type else origin
+    return guards_classes.safe_type if origin is type else origin
 
 
 # dataclasses
 
 
 def _with_public_match_args(kind: type, options: dict[str, Any]) -> dict[str, Any]:
-    names = {name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())}
+    names = {
+        name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())
+    }
     return options if all(map(is_plain, names)) else options | {"match_args": False}
 
 
@@ -138,7 +142,12 @@ class _CheckedEnumType(enum.EnumType):
             return super().__call__(*args, **kwargs)
         value, *rest = args
         names = rest.pop(0) if rest else kwargs.pop("names")
-        made = super().__call__(value, _checked_members(names), *rest, **(kwargs | {"module": guards.CELL_MODULE}))
+        made = super().__call__(
+            value,
+            _checked_members(names),
+            *rest,
+            **(kwargs | {"module": guards.CELL_MODULE}),
+        )
         return made
 
 
@@ -161,7 +170,8 @@ def _checked_enum(original: Any) -> Any:
 
 
 _ENUMS = {
-    name: _checked_enum(getattr(enum, name)) for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag") 
+    name: _checked_enum(getattr(enum, name))
+    for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")
 }
 
 # ast
@@ -183,10 +193,16 @@ def _print_text(text: str, file: Any) -> None:
 
 def _format_exc(*_limits: Any, **_options: Any) -> str:
     """Format the exception being handled, with the cell's own frames."""
-    return formatting_trace.format_trace(sys.exception()) if sys.exception() else "NoneType: None\n"
+    return (
+        formatting_trace.format_trace(sys.exception())
+        if sys.exception()
+        else "NoneType: None\n"
+    )
 
 
-def _format_exception(error: Any, value: Any = None, *_rest: Any, **_options: Any) -> list[str]:
+def _format_exception(
+    error: Any, value: Any = None, *_rest: Any, **_options: Any
+) -> list[str]:
     """Format an exception as lines, with the cell's own frames."""
     return formatting_trace.format_trace(value or error).splitlines(keepends=True)
 
@@ -201,14 +217,16 @@ def _print_exc(*_limits: Any, file: Any = None, **_options: Any) -> None:
     _print_text(_format_exc(), file)
 
 
-def _print_exception(error: Any, value: Any = None, *_rest: Any, file: Any = None, **_options: Any) -> None:
+def _print_exception(
+    error: Any, value: Any = None, *_rest: Any, file: Any = None, **_options: Any
+) -> None:
     """Print an exception."""
     _print_text("".join(_format_exception(error, value)), file)
 
 
 ABC: dict[str, Any] = {
     "ABC": abc.ABC,
-    "ABCMeta": guards.abstract_meta,
+    "ABCMeta": guards_classes.abstract_meta,
     "abstractmethod": abc.abstractmethod,
     "get_cache_token": abc.get_cache_token,
 }
@@ -217,14 +235,22 @@ DATACLASSES: dict[str, Any] = {
     "dataclass": dataclass,
     **{
         name: getattr(dataclasses, name)
-        for name in "field fields asdict astuple replace is_dataclass FrozenInstanceError InitVar KW_ONLY MISSING".split()
+        for name in words(
+            "field fields asdict astuple replace is_dataclass FrozenInstanceError InitVar KW_ONLY MISSING"
+        )
     },
 }
 ENUM: dict[str, Any] = {
     **_ENUMS,
-    **{name: getattr(enum, name) for name in "auto unique verify member nonmember property".split()},
-    **{name: getattr(enum, name) for name in "FlagBoundary EnumCheck STRICT CONFORM EJECT KEEP".split()},
-    **{name: getattr(enum, name) for name in "CONTINUOUS NAMED_FLAGS UNIQUE".split()},
+    **{
+        name: getattr(enum, name)
+        for name in words("auto unique verify member nonmember property")
+    },
+    **{
+        name: getattr(enum, name)
+        for name in words("FlagBoundary EnumCheck STRICT CONFORM EJECT KEEP")
+    },
+    **{name: getattr(enum, name) for name in words("CONTINUOUS NAMED_FLAGS UNIQUE")},
 }
 TRACEBACK: dict[str, Any] = {
     "format_exc": _format_exc,
@@ -233,4 +259,4 @@ TRACEBACK: dict[str, Any] = {
     "print_exc": _print_exc,
     "print_exception": _print_exception,
 }
-TYPES: dict[str, Any] = {name: getattr(types, name) for name in _MODULE_TYPES.split()}
+TYPES: dict[str, Any] = {name: getattr(types, name) for name in words(_MODULE_TYPES)}

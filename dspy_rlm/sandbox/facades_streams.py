@@ -6,6 +6,8 @@ import gzip
 import io
 from typing import Any
 
+from .policy_names import words
+
 _NO_FILES = "there are no files here: the data is already in the variables (io.BytesIO wraps bytes)"
 
 
@@ -14,12 +16,12 @@ class _GzipWriter(io.BytesIO):
 
     def __init__(self, target: Any, level: int) -> None:
         super().__init__()
-        self._finish = lambda data: target.write(gzip.compress(data, level))
+        self._target, self._level = target, level
 
     def close(self) -> None:
         """Compress what was written into the target, once."""
         if not self.closed:
-            self._finish(self.getvalue())
+            self._target.write(gzip.compress(self.getvalue(), self._level))
         super().close()
 
 
@@ -32,18 +34,34 @@ def gzip_open(
     newline: str | None = None,
 ) -> Any:
     """Open a gzip stream over a binary file object, as `gzip.open` does; paths are refused."""
-    if isinstance(filename, str | bytes) or not hasattr(filename, "write" if "w" in mode else "read"):
+    if isinstance(filename, str | bytes) or not hasattr(
+        filename, "write" if "w" in mode else "read"
+    ):
         raise OSError(_NO_FILES)
     writing = any(letter in mode for letter in "wax")
-    stream = _GzipWriter(filename, compresslevel) if writing else io.BytesIO(gzip.decompress(filename.read()))
-    return io.TextIOWrapper(stream, encoding or "utf-8", errors, newline) if "t" in mode else stream
+    stream = (
+        _GzipWriter(filename, compresslevel)
+        if writing
+        else io.BytesIO(gzip.decompress(filename.read()))
+    )
+    return (
+        io.TextIOWrapper(stream, encoding or "utf-8", errors, newline)
+        if "t" in mode
+        else stream
+    )
 
 
 def gzip_file(
-    filename: Any = None, mode: str | None = None, compresslevel: int = 9, fileobj: Any = None, mtime: Any = None
+    filename: Any = None,
+    mode: str | None = None,
+    compresslevel: int = 9,
+    fileobj: Any = None,
+    mtime: Any = None,
 ) -> Any:
     """Open a gzip stream as `gzip.GzipFile(fileobj=...)` does; paths are refused."""
-    return gzip_open(filename if fileobj is None else fileobj, mode or "rb", compresslevel)
+    return gzip_open(
+        filename if fileobj is None else fileobj, mode or "rb", compresslevel
+    )
 
 
 GZIP: dict[str, Any] = {
@@ -55,6 +73,8 @@ GZIP: dict[str, Any] = {
 }
 IO: dict[str, Any] = {
     name: getattr(io, name)
-    for name in "StringIO BytesIO TextIOWrapper IOBase RawIOBase BufferedIOBase TextIOBase "
-    "SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE".split()
+    for name in words(
+        "StringIO BytesIO TextIOWrapper IOBase RawIOBase BufferedIOBase TextIOBase "
+        "SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE"
+    )
 }

@@ -57,10 +57,10 @@ from .facades_stdlib import (
     TRACEBACK,
     TYPES,
     attrgetter,
-    singledispatch,
     methodcaller,
     namedtuple,
     safe_get_origin,
+    singledispatch,
     total_ordering,
     update_wrapper,
     wraps,
@@ -78,17 +78,34 @@ DENIED: dict[str, dict[str, str]] = {
         "no_type_check": "it writes to what it decorates; leave it out",
         "no_type_check_decorator": "it writes to what it decorates; leave it out",
     },
-    "functools": {"singledispatchmethod": f"{_EVALUATES}; use functools.singledispatch or isinstance"},
+    "functools": {
+        "singledispatchmethod": f"{_EVALUATES}; use functools.singledispatch or isinstance"
+    },
     "collections": {"UserString": "its format reads any attribute; derive from str"},
     "contextlib": {"chdir": "there are no files here"},
-    "dataclasses": {"make_dataclass": "it makes code from text; write a class statement with @dataclass"},
+    "dataclasses": {
+        "make_dataclass": "it makes code from text; write a class statement with @dataclass"
+    },
     "random": {"SystemRandom": "use random.Random"},
     "csv": {},
-    "calendar": {"LocaleTextCalendar": "use TextCalendar", "LocaleHTMLCalendar": "use HTMLCalendar"},
-    "zoneinfo": {"reset_tzpath": "there are no files here", "TZPATH": "there are no files here"},
-    "types": {"CodeType": "it runs raw bytecode", "FunctionType": "it runs raw bytecode; use callable(x)"},
+    "calendar": {
+        "LocaleTextCalendar": "use TextCalendar",
+        "LocaleHTMLCalendar": "use HTMLCalendar",
+    },
+    "zoneinfo": {
+        "reset_tzpath": "there are no files here",
+        "TZPATH": "there are no files here",
+    },
+    "types": {
+        "CodeType": "it runs raw bytecode",
+        "FunctionType": "it runs raw bytecode; use callable(x)",
+    },
     "abc": {"update_abstractmethods": "it writes to the class"},
-    "enum": {"EnumMeta": "use enum.Enum", "EnumType": "use enum.Enum", "global_enum": "it writes to a module"},
+    "enum": {
+        "EnumMeta": "use enum.Enum",
+        "EnumType": "use enum.Enum",
+        "global_enum": "it writes to a module",
+    },
     "io": {"open": "there are no files here", "FileIO": "there are no files here"},
     "ast": {"parse": "use ast.literal_eval for data"},
     "asyncio": {"create_subprocess_exec": "there is no operating system here"},
@@ -97,10 +114,16 @@ DENIED: dict[str, dict[str, str]] = {
 
 
 def _public(module: ModuleType, **replaced: Any) -> dict[str, Any]:
-    listed = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+    listed = getattr(module, "__all__", None) or [
+        name for name in dir(module) if not name.startswith("_")
+    ]
     denied = DENIED.get(module.__name__, {})
     names = {name: getattr(module, name) for name in listed if name not in denied}
-    return {name: value for name, value in names.items() if not isinstance(value, ModuleType)} | replaced
+    return {
+        name: value
+        for name, value in names.items()
+        if not isinstance(value, ModuleType)
+    } | replaced
 
 
 def _only(module: ModuleType, names: str) -> dict[str, Any]:
@@ -114,7 +137,9 @@ MODULES: dict[str, Mapping[str, Any]] = {
     "asyncio": ASYNCIO,
     "base64": _public(base64),
     "binascii": _public(binascii),
-    "bisect": _only(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"),
+    "bisect": _only(
+        bisect, "bisect bisect_left bisect_right insort insort_left insort_right"
+    ),
     "calendar": _public(calendar),
     "cmath": _public(cmath),
     "collections": _public(collections, namedtuple=namedtuple),
@@ -172,7 +197,8 @@ MODULES: dict[str, Mapping[str, Any]] = {
     "urllib": {},
     "urllib.parse": _public(urllib.parse),
     "uuid": _only(
-        uuid, "UUID SafeUUID uuid3 uuid4 uuid5 NAMESPACE_DNS NAMESPACE_URL NAMESPACE_OID NAMESPACE_X500 RFC_4122"
+        uuid,
+        "UUID SafeUUID uuid3 uuid4 uuid5 NAMESPACE_DNS NAMESPACE_URL NAMESPACE_OID NAMESPACE_X500 RFC_4122",
     ),
     "zlib": _public(zlib),
     "zoneinfo": _public(zoneinfo),

@@ -60,7 +60,9 @@ class PrintSink:
         self._tail.append(piece)
         self._tail_length += len(piece)
         if self._tail_length > 4 * self._tail_limit:
-            joined = "".join(self._tail)[-self._tail_limit :] if self._tail_limit else ""
+            joined = (
+                "".join(self._tail)[-self._tail_limit :] if self._tail_limit else ""
+            )
             self._tail, self._tail_length = [joined], len(joined)
 
     def output(self) -> Output:
@@ -69,7 +71,11 @@ class PrintSink:
             kept = "".join(self._kept)
             if self._length <= self._limit:
                 return Output(kept, "", self._length)
-            recent = kept + "".join(self._tail) if self._tail_length < self._tail_limit else "".join(self._tail)
+            recent = (
+                kept + "".join(self._tail)
+                if self._tail_length < self._tail_limit
+                else "".join(self._tail)
+            )
             return Output(
                 kept[: self._limit - self._tail_limit],
                 recent[-self._tail_limit :] if self._tail_limit else "",
@@ -115,7 +121,11 @@ def bounded_repr(value: Any, limit: int) -> Output:
     Returns:
         Head and tail; the length is true for all but huge text and containers, whose middles are left out.
     """
-    return cut(_shown(value, max(limit, 1_000)), limit) if _is_huge(value, limit) else cut(repr(value), limit)
+    return (
+        cut(_shown(value, max(limit, 1_000)), limit)
+        if _is_huge(value, limit)
+        else cut(repr(value), limit)
+    )
 
 
 def _is_huge(value: Any, limit: int) -> bool:
@@ -155,7 +165,9 @@ def _shown(value: Any, limit: int, depth: int = 0) -> str:
         if len(value) <= limit:
             return repr(value)
         half = limit // 2
-        return f"{value[:half]!r} … ({len(value):,} characters in all) … {value[-half:]!r}"
+        return (
+            f"{value[:half]!r} … ({len(value):,} characters in all) … {value[-half:]!r}"
+        )
     if kind not in _BRACKETS:
         return repr(value)
     if depth > 4:
@@ -172,6 +184,14 @@ def _shown(value: Any, limit: int, depth: int = 0) -> str:
     if len(value) <= _LONG:
         return before + ", ".join(map(show, items)) + after
     head, tail = _ENDS
-    last = reversed(list(islice(reversed(items), tail))) if kind not in (set, frozenset) else ()
-    shown = [*map(show, islice(items, head)), f"… ({len(value):,} items in all) …", *map(show, last)]
+    last = (
+        reversed(list(islice(reversed(items), tail)))
+        if kind not in (set, frozenset)
+        else ()
+    )
+    shown = [
+        *map(show, islice(items, head)),
+        f"… ({len(value):,} items in all) …",
+        *map(show, last),
+    ]
     return before + ", ".join(shown) + after

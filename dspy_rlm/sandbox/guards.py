@@ -7,7 +7,6 @@ the file name of its code, and the module name of its classes (`__main__` is emp
 from __future__ import annotations
 
 import abc
-import builtins
 import decimal
 import functools
 import pprint
@@ -18,18 +17,25 @@ from collections.abc import Callable
 from typing import Any
 
 from .formatting_templates import template_refusal
-from .policy_names import GUARDED_ATTRIBUTES, PLAIN_PRIVATE, attribute_refusal, is_dunder, is_plain
+from .policy_names import (
+    GUARDED_ATTRIBUTES,
+    PLAIN_PRIVATE,
+    attribute_refusal,
+    is_dunder,
+    is_plain,
+    words,
+)
 
 CELL_FILE = "<cell "
 CELL_MODULE = "__main__"
 
 # Classes whose private attributes lead nowhere, so that a cell's subclass of them is wholly the cell's.
 _VETTED_MODULES = frozenset(
-    """
+    words("""
     builtins abc collections collections.abc _collections_abc typing enum datetime decimal fractions numbers string
     random _random contextlib json.encoder json.decoder io _io html.parser _markupbase csv _csv types dataclasses
     functools uuid statistics calendar textwrap pprint queue _thread array
-    """.split()
+""")
 )
 
 # Foreign instances whose attributes are there to be set by their user.
@@ -74,12 +80,18 @@ def is_own_class(kind: Any) -> bool:
 
 
 def _is_vetted(kind: type) -> bool:
-    return kind.__module__ == CELL_MODULE or kind.__module__ in _VETTED_MODULES or kind in _BASES_OF_OURS
+    return (
+        kind.__module__ == CELL_MODULE
+        or kind.__module__ in _VETTED_MODULES
+        or kind in _BASES_OF_OURS
+    )
 
 
 def is_own_function(value: Any) -> bool:
     """Say whether a function's code was compiled from a cell."""
-    return type(value) is types.FunctionType and value.__code__.co_filename.startswith(CELL_FILE)
+    return type(value) is types.FunctionType and value.__code__.co_filename.startswith(
+        CELL_FILE
+    )
 
 
 def is_own(value: Any) -> bool:
@@ -111,7 +123,9 @@ def read(value: Any, name: str) -> Any:
     if name in GUARDED_ATTRIBUTES:
         return _screened(getattr(value, name), name)
     if not is_own_class(type(value)) and not is_own_class(value):
-        raise AttributeError(f"{name!r} of {type(value).__name__!r} objects is private: use their public methods")
+        raise AttributeError(
+            f"{name!r} of {type(value).__name__!r} objects is private: use their public methods"
+        )
     return getattr(value, name)
 
 
@@ -121,14 +135,16 @@ def _screened(found: Any, name: str) -> Any:
     if name == "register" and isinstance(getattr(found, "__self__", None), abc.ABCMeta):
         return _checked_register(found)
     if isinstance(found, types.ModuleType):
-        raise AttributeError(f"the attribute {name!r} is closed: it holds a module")
+        raise AttributeError(f"the attribute {name!r} is closed: it holds a module")  # noqa: TRY004  # of a name
     return found
 
 
 def _checked_register(register: Any) -> Callable[[type], type]:
     def checked(kind: type) -> type:
         if not is_own_class(kind) or not is_own_class(register.__self__):
-            raise TypeError("register() takes classes defined in a cell, on an abstract class defined in a cell")
+            raise TypeError(
+                "register() takes classes defined in a cell, on an abstract class defined in a cell"
+            )
         return register(kind)  # type: ignore[no-any-return]
 
     return checked
@@ -165,12 +181,22 @@ def writable(value: Any) -> Any:
     Raises:
         TypeError: When the object is not the cell's own: modules, foreign classes and functions are read-only.
     """
-    if is_own(value) or (isinstance(value, _WRITABLE_TYPES) and not isinstance(value, type)):
+    if is_own(value) or (
+        isinstance(value, _WRITABLE_TYPES) and not isinstance(value, type)
+    ):
         return value
-    if type(value).__module__.partition(".")[0] in OPTED_IN and not isinstance(value, type):
+    if type(value).__module__.partition(".")[0] in OPTED_IN and not isinstance(
+        value, type
+    ):
         return value
-    what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
-    raise TypeError(f"the attributes of this {what} are read-only: derive a class of your own, or use a variable")
+    what = (
+        f"class {value.__name__!r}"
+        if isinstance(value, type)
+        else f"{type(value).__name__!r} object"
+    )
+    raise TypeError(
+        f"the attributes of this {what} are read-only: derive a class of your own, or use a variable"
+    )
 
 
 def _checked_write(value: Any, name: str) -> str:
@@ -219,57 +245,6 @@ def safe_setattr(value: Any, name: str, new: Any, /) -> None:
 def safe_delattr(value: Any, name: str, /) -> None:
     """Stand in for `delattr`: own objects and checked names only."""
     delattr(value, _checked_write(value, name))
-
-
-class _OneArgument(type):
-    """The type of the `type` that cells see: it tells types, makes none, and hides metaclasses, which make them."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if len(args) != 1 or kwargs:
-            raise TypeError("type() takes one argument here: write a class statement to make a class")
-        kind = builtins.type(args[0])
-        return cls if issubclass(kind, builtins.type) else kind
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, builtins.type)
-
-    def __subclasscheck__(cls, kind: Any) -> bool:
-        return issubclass(kind, builtins.type)
-
-    def __repr__(cls) -> str:
-        return "<class 'type'>"
-
-
-safe_type = _OneArgument("type", (), {"__module__": "builtins", "__class_getitem__": classmethod(types.GenericAlias)})
-abstract_meta = _OneArgument("ABCMeta", (), {"__module__": "abc"})
-
-
-def build_class(body: Callable[[], Any], name: str, *bases: Any, **keywords: Any) -> Any:
-    """Stand in for `__build_class__`, which every class statement calls."""
-    metaclass = keywords.pop("metaclass", safe_type)
-    if metaclass is abstract_meta:
-        keywords["metaclass"] = abc.ABCMeta
-    elif metaclass is not safe_type:
-        raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
-    for base in bases:
-        if isinstance(base, _OneArgument):
-            raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
-        if isinstance(base, type):
-            close_match_args(base)
-        if isinstance(base, type) and issubclass(base, BaseExceptionGroup):
-            # CPython up to 3.12.8 trusts what an overridden split() returns, and confuses types.
-            raise TypeError("classes cannot derive from exception groups here: raise ExceptionGroup itself")
-    made = builtins.__build_class__(body, name, *bases, **keywords)
-    return close_match_args(made)
-
-
-def close_match_args(kind: Any) -> Any:
-    """Keep positional patterns from reading attributes that are not plain: generated classes name their fields so."""
-    names = getattr(kind, "__match_args__", ())
-    if type(names) is tuple and all(type(name) is str and is_plain(name) for name in names):
-        return kind
-    kind.__match_args__ = ()
-    return kind
 
 
 def safe_hasattr(value: Any, name: str, /) -> bool:

@@ -9,28 +9,40 @@ from __future__ import annotations
 
 import types
 
+
+def words(text: str) -> list[str]:
+    """Split a table of names written as text."""
+    return text.split()
+
+
 # Ordinary special methods: a cell's classes may define them, and reading them yields nothing but a method.
 # Left out on purpose: __reduce__ and its kin (copy would set attributes on any object), __getattribute__
 # (unchecked computed access), __del__ (runs while our code runs), the hooks of metaclasses.
 SPECIAL_METHODS = frozenset(
-    """
+    words("""
     __init__ __new__ __post_init__ __init_subclass__ __class_getitem__ __call__ __repr__ __str__ __format__
     __bytes__ __bool__ __hash__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __len__ __length_hint__ __iter__ __next__
     __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __missing__ __enter__ __exit__ __aenter__
     __aexit__ __aiter__ __anext__ __await__ __int__ __float__ __complex__ __index__ __round__ __trunc__ __floor__
     __ceil__ __abs__ __neg__ __pos__ __invert__ __divmod__ __rdivmod__ __copy__ __deepcopy__ __dir__ __getattr__
-    """.split()
+""")
     + [
         f"__{prefix}{operation}__"
-        for operation in "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()
+        for operation in words(
+            "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor"
+        )
         for prefix in ("", "r", "i")
     ]
 )
 
 # May be defined in a class, never read: called with chosen arguments they write to objects of others.
-DEFINED_ONLY = frozenset({"__setattr__", "__delattr__", "__get__", "__set__", "__delete__", "__set_name__"})
+DEFINED_ONLY = frozenset(
+    {"__setattr__", "__delattr__", "__get__", "__set__", "__delete__", "__set_name__"}
+)
 
-DEFINABLE_NAMES = SPECIAL_METHODS | DEFINED_ONLY | {"__slots__", "__match_args__", "__doc__"}
+DEFINABLE_NAMES = (
+    SPECIAL_METHODS | DEFINED_ONLY | {"__slots__", "__match_args__", "__doc__"}
+)
 
 READABLE_DUNDERS = SPECIAL_METHODS | frozenset(
     {
@@ -71,7 +83,9 @@ CLOSED_ATTRIBUTES = frozenset(
 GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "register"})
 
 # Made by namedtuple and enum for the user to call, harmless on every object.
-PLAIN_PRIVATE = frozenset({"_", "_asdict", "_fields", "_field_defaults", "_make", "_replace"})
+PLAIN_PRIVATE = frozenset(
+    {"_", "_asdict", "_fields", "_field_defaults", "_make", "_replace"}
+)
 
 ATTRIBUTE_HINTS = {
     "__class__": "write type(x) for x.__class__ (and type(x).__name__ for its name)",
@@ -87,7 +101,9 @@ ATTRIBUTE_HINTS = {
 }
 
 _NO_FILES = "there are no files here: the data is already in the variables"
-_NO_SCOPES = "name the variable itself (try: x / except NameError: to see whether it exists)"
+_NO_SCOPES = (
+    "name the variable itself (try: x / except NameError: to see whether it exists)"
+)
 
 # Builtins that cells do not have, with what to write instead.
 ABSENT_BUILTINS = {
@@ -168,7 +184,9 @@ def attribute_refusal(name: str, *, writing: bool = False) -> str | None:
     """
     if name in CLOSED_ATTRIBUTES:
         return f"the attribute {name!r} is closed: {ATTRIBUTE_HINTS.get(name, 'it leads into the interpreter')}"
-    if not is_dunder(name) or name in (WRITABLE_DUNDERS if writing else READABLE_DUNDERS):
+    if not is_dunder(name) or name in (
+        WRITABLE_DUNDERS if writing else READABLE_DUNDERS
+    ):
         return None
     hint = ATTRIBUTE_HINTS.get(name)
     if hint is None and name.endswith("__"):
