@@ -19,6 +19,7 @@ from typing import Any
 from .builtins_table import make_builtins
 from .facades import Importer
 from .facades_concurrency import join_threads
+from .facades_preload import load_modules, preload
 from .formatting import PrintSink, bounded_repr
 from .formatting_trace import SOURCES, format_trace, message_of, own_frames
 from .guards import CELL_FILE, CELL_MODULE
@@ -26,6 +27,9 @@ from .outcomes import CellError, Failed, Output, Ran, Refusal, Refused
 from .policy import SUBMIT_SIGNAL, VALUE, CellPolicy
 from .policy_imports import IMPORT
 
+__all__ = ["Compiled", "Namespace", "SubmitSignal", "compile_cell", "preload", "run_cell"]
+
+load_modules()
 _BUILTINS = make_builtins()
 _NO_IMPORTS = Importer()
 _MISSING: Any = object()

@@ -49,6 +49,7 @@ from types import ModuleType
 from typing import Any
 
 from .facades_concurrency import ASYNCIO, FUTURES, THREADING
+from .facades_preload import available_timezones
 from .facades_stdlib import (
     ABC,
     AST,
@@ -140,7 +141,7 @@ MODULES: dict[str, Mapping[str, Any]] = {
     "bisect": _only(
         bisect, "bisect bisect_left bisect_right insort insort_left insort_right"
     ),
-    "calendar": _public(calendar),
+    "calendar": _public(calendar, mdays=calendar.mdays),
     "cmath": _public(cmath),
     "collections": _public(collections, namedtuple=namedtuple),
     "collections.abc": _public(collections.abc),
@@ -201,7 +202,7 @@ MODULES: dict[str, Mapping[str, Any]] = {
         "UUID SafeUUID uuid3 uuid4 uuid5 NAMESPACE_DNS NAMESPACE_URL NAMESPACE_OID NAMESPACE_X500 RFC_4122",
     ),
     "zlib": _public(zlib),
-    "zoneinfo": _public(zoneinfo),
+    "zoneinfo": _public(zoneinfo, available_timezones=available_timezones),
 }
 
 # Submodules that are attributes of their package, as after `import package.submodule`.
