@@ -11,7 +11,7 @@ from typing import Any
 
 import dspy
 from dspy.clients.engines.base import validate_request
-from dspy.lm15 import InvalidRequestError, Request, Response, StreamEvent, response_to_events
+from dspy.lm15 import InvalidRequestError, Request, Response, response_to_events
 
 from dspy_rlm.errors import LocalModelError, UsageError
 from dspy_rlm.local import weights, wire
@@ -77,7 +77,7 @@ class LocalEngine:
             raise InvalidRequestError(f"llama.cpp refused the request: {error}", provider=wire.PROVIDER) from error
         return wire.response(request, chunks)
 
-    def stream(self, request: Request) -> Iterator[StreamEvent]:
+    def stream(self, request: Request) -> Iterator[Any]:
         """The events of an answer that is already complete."""
         yield from response_to_events(self.complete(request))
 

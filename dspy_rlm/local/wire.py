@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from dspy.lm15 import (
     Config,
     ContextLengthError,
-    FinishReason,
     InvalidRequestError,
     Message,
-    Part,
     Request,
     Response,
     TextPart,
@@ -40,6 +39,7 @@ def payload(request: Request) -> dict[str, Any]:
         **_settings(request.config),
         "cache_prompt": True,
         "stream": True,
+        "return_progress": True,  # a chunk a batch while the prompt is read, so that it can be stopped meanwhile
         "stream_options": {"include_usage": True},
     }
 
@@ -82,7 +82,7 @@ def _system(request: Request) -> str:
     return system if isinstance(system, str) else _text(system, "system")
 
 
-def _text(parts: tuple[Part, ...], where: str) -> str:
+def _text(parts: Sequence[Any], where: str) -> str:
     texts: list[str] = []
     for part in parts:
         if isinstance(part, TextPart):
@@ -122,7 +122,7 @@ def _answer(choices: list[dict[str, Any]]) -> list[TextPart | ThinkingPart]:
     return [ThinkingPart(thinking), text] if thinking else [text]
 
 
-def _finish_reason(choices: list[dict[str, Any]]) -> FinishReason:
+def _finish_reason(choices: list[dict[str, Any]]) -> Literal["length", "stop"]:
     return "length" if any(choice.get("finish_reason") == "length" for choice in choices) else "stop"
 
 
