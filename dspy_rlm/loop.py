@@ -67,12 +67,14 @@ class Run:
     Args:
         act: The root predictor.
         variables: The first observation.
+        submit: How to submit, for example `SUBMIT(ip=..., requests=...)`.
         budget: What may be spent.
         sub_calls: Where sub-calls are recorded.
     """
 
     act: dspy.Predict
     variables: str
+    submit: str
     budget: Budget
     sub_calls: SubCalls
     trajectory: Trajectory = field(default_factory=Trajectory)
@@ -83,7 +85,7 @@ class Run:
         """The observation that turn number `turn` (from 1) begins with."""
         told = self.trajectory[-1].output if self.trajectory else self.variables
         calls_left = self.budget.llm_calls_left if self.budget.llm_calls else None
-        return f"{told}\n\n{status_line(turn, self.budget.max_iters, calls_left)}"
+        return f"{told}\n\n{status_line(turn, self.budget.max_iters, self.submit, calls_left)}"
 
     def take(self, observation: str, step: Step) -> None:
         """Add a step, which followed `observation`."""
@@ -118,7 +120,7 @@ def solve(run: Run) -> Generator[Request, Any, Answer]:
 
 
 def _turns(run: Run) -> Generator[Request, Any, tuple[dict[str, Any] | None, FinishReason]]:
-    run.turns = demo_messages(run.act.demos, run.budget.max_iters)
+    run.turns = demo_messages(run.act.demos, run.budget.max_iters, run.submit)
     for turn in range(1, run.budget.max_iters + 1):
         emit(TurnStarted(turn, run.budget.max_iters))
         observation = run.opening(turn)

@@ -43,24 +43,29 @@ def repeated(observation: Observation) -> Observation:
     return Observation(f"{observation.text}\n\n{_REPEATED}", observation.error)
 
 
-def status_line(turn: int, max_iters: int, calls_left: int | None = None) -> str:
+def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None = None) -> str:
     """The last line of an observation: where in the run this is, and what to decide.
 
     Args:
         turn: The turn that this observation opens, from 1.
         max_iters: Turns of the run.
+        submit: How to submit, for example `SUBMIT(ip=..., requests=...)`.
         calls_left: Sub-module calls left; None while none was made.
 
     Example:
-        >>> status_line(1, 6)
+        >>> status_line(1, 6, "SUBMIT(ip=...)")
         'Turn 1 of 6.'
+        >>> status_line(6, 6, "SUBMIT(ip=...)")
+        'Turn 6 of 6. It is the last one: write SUBMIT(ip=...) now, with what you have.'
     """
     line = f"Turn {turn} of {max_iters}."
     if calls_left is not None:
         line += f" {calls_left} sub-LM calls left."
     if turn == max_iters:
-        return f"{line} It is the last one: call SUBMIT now with what you have."
-    return line if turn == 1 else f"{line} If the output above answers the task, call SUBMIT now; else write the next cell."
+        return f"{line} It is the last one: write {submit} now, with what you have."
+    if turn == 1:
+        return line
+    return f"{line} If the output above answers the task, the next cell is {submit}; else write a different cell."
 
 
 def _outputs(value: Any) -> str:

@@ -76,12 +76,13 @@ def turn_message(observation: str, step: Step) -> Message:
     return {"observation": observation, "reasoning": step.reasoning, "code": f"```python\n{step.code}\n```"}
 
 
-def demo_messages(demos: Iterable[Mapping[str, Any]], max_iters: int) -> list[Message]:
+def demo_messages(demos: Iterable[Mapping[str, Any]], max_iters: int, submit: str) -> list[Message]:
     """The turns of every demo that is a trajectory, as a chat that went before this one.
 
     Args:
         demos: The demos of `act`.
         max_iters: Turns of a run, for the last line of each observation.
+        submit: How to submit, likewise.
     """
     messages: list[Message] = []
     for demo in demos:
@@ -91,7 +92,7 @@ def demo_messages(demos: Iterable[Mapping[str, Any]], max_iters: int) -> list[Me
             continue
         turns = max(max_iters, len(trajectory))
         for number, step in enumerate(trajectory, 1):
-            messages.append(turn_message(f"{observation}\n\n{status_line(number, turns)}", step))
+            messages.append(turn_message(f"{observation}\n\n{status_line(number, turns, submit)}", step))
             observation = step.output
     return messages
 

@@ -11,11 +11,13 @@ import dspy
 from dspy.primitives.sandbox_serializable import SandboxSerializable
 from pydantic.fields import FieldInfo
 
+from dspy_rlm.formats import reading_hint
 from dspy_rlm.previews import Ends, bounded_repr, file_ends, first_items, text_ends
 from dspy_rlm.shapes import Shapes
 
 SHOWN_WHOLE = 600  # characters up to which an input is shown whole, so that an easy task takes one turn
 _HEAD, _TAIL = 400, 150  # characters of a long text that are shown
+_SNIFFED = 4_000  # characters of a long text from which its format is told
 _ITEM = 200  # characters of a container's first items that are shown
 
 
@@ -47,17 +49,21 @@ def _describe(name: str, field: FieldInfo, value: Any, shapes: Shapes) -> str:
 def _describe_text(name: str, note: str, text: str) -> str:
     if len(text) <= SHOWN_WHOLE:
         return f"{name}: str{note} = {text!r}"
-    return _with_ends(f"{name}: str{note}, {len(text):,} characters", text_ends(text, _HEAD, _TAIL))
+    title = f"{name}: str{note}, {len(text):,} characters"
+    return _with_ends(title, text_ends(text, _HEAD, _TAIL), reading_hint(name, text[:_SNIFFED]))
 
 
 def _describe_file(name: str, note: str, path: Path) -> str:
-    return _with_ends(f"{name}: str{note}, {path.stat().st_size:,} bytes of text", file_ends(path, _HEAD, _TAIL))
+    title = f"{name}: str{note}, {path.stat().st_size:,} bytes of text"
+    beginning = file_ends(path, _SNIFFED, 0).head
+    return _with_ends(title, file_ends(path, _HEAD, _TAIL), reading_hint(name, beginning))
 
 
-def _with_ends(title: str, ends: Ends) -> str:
+def _with_ends(title: str, ends: Ends, hint: str | None) -> str:
     if not ends.tail:
         return f"{title}:\n{ends.head}"
-    return f"{title}. It begins with\n{ends.head}…\nand ends with\n…{ends.tail}"
+    how = f"\nTo read it, begin a cell with\n{hint}" if hint else ""
+    return f"{title}. It begins with\n{ends.head}…\nand ends with\n…{ends.tail}{how}"
 
 
 def _describe_serializable(name: str, note: str, value: SandboxSerializable) -> str:

@@ -11,11 +11,25 @@ from typing import Any
 import dspy
 
 STRATEGY = """\
-You work in a Python sandbox, one cell a turn. The data are in variables; you see of them only what your cells print.
-1. Look first: print a small sample of the data before you rely on its format.
-2. Compute with code. Use llm_query only for pieces of text whose meaning has to be understood, with that text in the prompt.
-3. As soon as you have the values, pass the variables that hold them to SUBMIT.
-Write only the next cell. Variables stay from cell to cell. Never repeat a cell; if one fails, change it."""
+You work in a Python sandbox, one cell a turn. The variables hold the whole data; what you see of them is only a preview.
+1. Compute the answer from the whole variable with code, and print it. If the format is not plain, print a sample first.
+2. llm_query is only for pieces of text whose meaning has to be understood; it sees nothing but its prompt.
+3. When an output answers the task, SUBMIT it. Never print it once more.
+Variables stay from cell to cell. Never type data in, never repeat a cell; if a cell fails, write it differently.
+
+For example, with a variable `orders` of lines like "2024-05-01 shoes 3", and the outputs `item: str` and `sold: int`:
+```python
+from collections import Counter
+sold = Counter()
+for line in orders.splitlines():
+    day, item, count = line.split()
+    sold[item] += int(count)
+print(sold.most_common(3))
+```
+Once this has printed [('shoes', 912), ('hats', 430), ('belts', 77)], the next cell is
+```python
+SUBMIT(item="shoes", sold=912)
+```"""
 
 
 class Act(dspy.Signature):

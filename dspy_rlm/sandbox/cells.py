@@ -33,6 +33,7 @@ load_modules()
 _BUILTINS = make_builtins()
 _NO_IMPORTS = Importer()
 _MISSING: Any = object()
+_SET_SHOWN = 500  # characters shown of a variable that a cell ends by setting: nobody asked for all of it
 
 
 class SubmitSignal(BaseException):
@@ -41,11 +42,12 @@ class SubmitSignal(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A cell that the policy admits: its code, its file name and its source lines."""
+    """A cell that the policy admits: its code, its file name, its source lines, and the variable it ends by setting."""
 
     code: CodeType
     file: str
     lines: list[str]
+    last_set: str | None
 
 
 class Namespace:
@@ -143,6 +145,7 @@ def compile_cell(
     importer = namespace.importer if namespace else _NO_IMPORTS
     try:
         tree = ast.parse(source, file)
+        last_set = _last_set(tree)
         policy = CellPolicy(lines, known, importer.public_names)
         policy.visit(policy.show_value(tree))
         if policy.refusals:
@@ -151,6 +154,7 @@ def compile_cell(
             compile(tree, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True),
             file,
             lines,
+            last_set,
         )
     except SyntaxError as error:
         return _syntax_refusal(error.lineno or 1, error.msg, lines)
@@ -170,6 +174,18 @@ def compile_cell(
         return _syntax_refusal(
             1, f"{error}: write null characters as \\0 inside strings", lines
         )
+
+
+def _last_set(tree: ast.Module) -> str | None:
+    match tree.body[-1:]:
+        case [ast.Assign(targets=[ast.Name(id=name)])]:
+            return name
+        case [ast.AnnAssign(target=ast.Name(id=name), value=ast.expr())] | [ast.AugAssign(target=ast.Name(id=name))]:
+            return name
+        case [ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name)]:
+            return name
+        case _:
+            return None
 
 
 def _syntax_refusal(line: int, reason: str, lines: Sequence[str]) -> Refused:
@@ -194,21 +210,22 @@ def run_cell(compiled: Compiled, namespace: Namespace) -> Ran | Failed:
     SOURCES[compiled.file] = compiled.lines
     namespace.restore()
     namespace.sink.clear()
+    name, shown = None, None
     with namespace.running():
         try:
             value = _execute(compiled.code, namespace.variables)
-            shown = (
-                None
-                if value is None
-                else bounded_repr(value, namespace.max_output_chars)
-            )
+            if value is not None:
+                shown = bounded_repr(value, namespace.max_output_chars)
+            elif compiled.last_set and compiled.last_set in namespace.variables and not namespace.output().length:
+                name = compiled.last_set
+                shown = bounded_repr(namespace.variables[name], min(_SET_SHOWN, namespace.max_output_chars))
         except (SubmitSignal, MemoryError):
             raise
         except BaseException as error:  # noqa: BLE001  # whatever leaves a cell is its outcome
             return Failed(namespace.output(), _cell_error(error))
         finally:
             join_threads()
-    return Ran(namespace.output(), shown, value)
+    return Ran(namespace.output(), shown, value, name)
 
 
 def _execute(code: CodeType, variables: dict[str, Any]) -> Any:

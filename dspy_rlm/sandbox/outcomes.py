@@ -44,11 +44,16 @@ class CellError:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The cell ended. `value` is the repr of its trailing expression, as a notebook shows it (None: no value)."""
+    """The cell ended. `value` is the repr of its trailing expression, as a notebook shows it (None: no value).
+
+    A cell that showed nothing and ended by setting a variable gives that variable's repr, and its `name`: models often
+    write `answer = f(x)` and mean to see the answer. `raw_value` is the trailing expression's value itself.
+    """
 
     output: Output
     value: Output | None = None
     raw_value: Any = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
