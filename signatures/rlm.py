@@ -14,7 +14,7 @@ STRATEGY = """\
 You work in a Python sandbox, one cell a turn. The variables hold the whole data; what you see of them is only a preview.
 1. Compute the answer from the whole variable with code, and print it. If the format is not plain, print a sample first.
 2. llm_query is only for pieces of text whose meaning has to be understood; it sees nothing but its prompt.
-3. When an output answers the task, SUBMIT it. Never print it once more.
+3. When an output answers the task, SUBMIT the variables that hold it. Never print it once more.
 Variables stay from cell to cell. Never type data in, never repeat a cell; if a cell fails, write it differently.
 
 For example, with a variable `orders` of lines like "2024-05-01 shoes 3", and the outputs `item: str` and `sold: int`:
@@ -24,11 +24,12 @@ sold = Counter()
 for line in orders.splitlines():
     day, item, count = line.split()
     sold[item] += int(count)
-print(sold.most_common(3))
+item, count = sold.most_common(1)[0]
+print(item, count)
 ```
-Once this has printed [('shoes', 912), ('hats', 430), ('belts', 77)], the next cell is
+Once this has printed an answer that fits the task, the next cell is
 ```python
-SUBMIT(item="shoes", sold=912)
+SUBMIT(item=item, sold=count)
 ```"""
 
 

@@ -33,7 +33,9 @@ load_modules()
 _BUILTINS = make_builtins()
 _NO_IMPORTS = Importer()
 _MISSING: Any = object()
-_SET_SHOWN = 500  # characters shown of a variable that a cell ends by setting: nobody asked for all of it
+_SET_NAMES = 8  # variables told of a cell that showed nothing, the last set ones
+_SET_SHOWN = 200  # characters of each: nobody asked for all of it
+
 
 
 class SubmitSignal(BaseException):
@@ -42,12 +44,12 @@ class SubmitSignal(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A cell that the policy admits: its code, its file name, its source lines, and the variable it ends by setting."""
+    """A cell that the policy admits: its code, its file name, its source lines, and the variables it sets."""
 
     code: CodeType
     file: str
     lines: list[str]
-    last_set: str | None
+    sets: tuple[str, ...]
 
 
 class Namespace:
@@ -145,7 +147,7 @@ def compile_cell(
     importer = namespace.importer if namespace else _NO_IMPORTS
     try:
         tree = ast.parse(source, file)
-        last_set = _last_set(tree)
+        sets = _set_names(tree)
         policy = CellPolicy(lines, known, importer.public_names)
         policy.visit(policy.show_value(tree))
         if policy.refusals:
@@ -154,7 +156,7 @@ def compile_cell(
             compile(tree, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True),
             file,
             lines,
-            last_set,
+            sets,
         )
     except SyntaxError as error:
         return _syntax_refusal(error.lineno or 1, error.msg, lines)
@@ -176,16 +178,34 @@ def compile_cell(
         )
 
 
-def _last_set(tree: ast.Module) -> str | None:
-    match tree.body[-1:]:
-        case [ast.Assign(targets=[ast.Name(id=name)])]:
-            return name
-        case [ast.AnnAssign(target=ast.Name(id=name), value=ast.expr())] | [ast.AugAssign(target=ast.Name(id=name))]:
-            return name
-        case [ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name)]:
-            return name
-        case _:
-            return None
+def _set_names(tree: ast.Module) -> tuple[str, ...]:
+    """Names that the statements of the cell itself set, the last set last; not those of loops and branches."""
+    names: dict[str, None] = {}
+    for statement in tree.body:
+        for name in _targets(statement):
+            names.pop(name, None)
+            names[name] = None
+    return tuple(names)
+
+
+def _targets(statement: ast.stmt) -> Iterator[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from _target_names(target)
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            yield from _target_names(target)
+
+
+def _target_names(target: ast.expr) -> Iterator[str]:
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            for item in items:
+                yield from _target_names(item)
 
 
 def _syntax_refusal(line: int, reason: str, lines: Sequence[str]) -> Refused:
@@ -210,22 +230,28 @@ def run_cell(compiled: Compiled, namespace: Namespace) -> Ran | Failed:
     SOURCES[compiled.file] = compiled.lines
     namespace.restore()
     namespace.sink.clear()
-    name, shown = None, None
+    shown: Output | None = None
+    variables: tuple[tuple[str, Output], ...] = ()
     with namespace.running():
         try:
             value = _execute(compiled.code, namespace.variables)
             if value is not None:
                 shown = bounded_repr(value, namespace.max_output_chars)
-            elif compiled.last_set and compiled.last_set in namespace.variables and not namespace.output().length:
-                name = compiled.last_set
-                shown = bounded_repr(namespace.variables[name], min(_SET_SHOWN, namespace.max_output_chars))
+            elif not namespace.output().length:
+                variables = _set_variables(compiled.sets, namespace)
         except (SubmitSignal, MemoryError):
             raise
         except BaseException as error:  # noqa: BLE001  # whatever leaves a cell is its outcome
             return Failed(namespace.output(), _cell_error(error))
         finally:
             join_threads()
-    return Ran(namespace.output(), shown, value, name)
+    return Ran(namespace.output(), shown, value, variables)
+
+
+def _set_variables(names: Sequence[str], namespace: Namespace) -> tuple[tuple[str, Output], ...]:
+    limit = min(_SET_SHOWN, namespace.max_output_chars)
+    held = [name for name in names if name in namespace.variables]
+    return tuple((name, bounded_repr(namespace.variables[name], limit)) for name in held[-_SET_NAMES:])
 
 
 def _execute(code: CodeType, variables: dict[str, Any]) -> Any:

@@ -46,14 +46,14 @@ class CellError:
 class Ran:
     """The cell ended. `value` is the repr of its trailing expression, as a notebook shows it (None: no value).
 
-    A cell that showed nothing and ended by setting a variable gives that variable's repr, and its `name`: models often
-    write `answer = f(x)` and mean to see the answer. `raw_value` is the trailing expression's value itself.
+    `raw_value` is the trailing expression's value itself. A cell that showed nothing tells the variables it set, names
+    with reprs: models often write `answer = f(x)` and mean to see the answer.
     """
 
     output: Output
     value: Output | None = None
     raw_value: Any = None
-    name: str | None = None
+    variables: tuple[tuple[str, Output], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
