@@ -1,0 +1,96 @@
+"""Bytes of any origin as text: gzip by its magic number, the encoding by mark, by trial, then by statistics."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from pathlib import Path
+
+_GZIP = b"\x1f\x8b"
+# UTF-32 first: its little-endian mark begins with UTF-16's.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+_SAMPLE = 256 * 1024  # bytes that an encoding is guessed from
+_CHUNK = 4 * 2**20  # bytes of a file that are checked at a time
+
+
+class NotTextError(ValueError):
+    """The bytes are not text in any encoding; the message says what they are."""
+
+
+def decoded(raw: bytes) -> str:
+    """The text that `raw` encodes, gzipped or not.
+
+    Raises:
+        NotTextError: `raw` is binary, or damaged gzip.
+    """
+    if raw.startswith(_GZIP):
+        raw = _unzipped(raw)
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return _decode(raw, encoding)
+    if b"\0" not in raw[:_SAMPLE]:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            pass  # an older encoding, which only statistics can tell
+    return _decode(raw, _guessed_encoding(raw[:_SAMPLE]))
+
+
+def is_plain_utf8(path: Path) -> bool:
+    """Whether the file is UTF-8 text as it stands, found out without holding it in memory."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        head = file.read(_SAMPLE)
+        if head.startswith((_GZIP, *(mark for mark, _ in _MARKS))) or b"\0" in head:
+            return False
+        try:
+            decoder.decode(head)
+            while chunk := file.read(_CHUNK):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _unzipped(raw: bytes) -> bytes:
+    try:
+        return gzip.decompress(raw)
+    except (EOFError, OSError, zlib.error) as error:
+        raise NotTextError(f"damaged gzip ({error})") from error
+
+
+def _decode(raw: bytes, encoding: str) -> str:
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise NotTextError(f"not the {encoding} text it seems to be ({error.reason} at byte {error.start:,})") from error
+
+
+def _guessed_encoding(sample: bytes) -> str:
+    from charset_normalizer import from_bytes  # loads its tables, which UTF-8 does not need
+
+    if b"\0" in sample:
+        # Text with zero bytes is UTF-16 or UTF-32 without a mark, or it is no text.
+        return _wide_encoding(sample)
+    best = from_bytes(sample).best()
+    if best is None:
+        raise NotTextError("binary, or text in an encoding that cannot be recognized")
+    return best.encoding
+
+
+def _wide_encoding(sample: bytes) -> str:
+    """UTF-16 by where the zero bytes are: Latin letters have every other byte zero."""
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd > len(sample) // 5 and even == 0:
+        return "utf-16-le"
+    if even > len(sample) // 5 and odd == 0:
+        return "utf-16-be"
+    raise NotTextError("binary, not text")
