@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 _CUT = "…"
+_NO_KEY: Any = object()  # dataclasses take their own MISSING for "no default"
 
 
 def bounded_repr(value: Any, limit: int) -> str:
@@ -49,10 +50,10 @@ def _repr(value: Any, limit: int) -> str:
 @dataclasses.dataclass(frozen=True)
 class _Item:
     value: Any
-    key: Any = dataclasses.MISSING
+    key: Any = _NO_KEY
 
     def text(self, limit: int) -> str:
-        if self.key is dataclasses.MISSING:
+        if self.key is _NO_KEY:
             return _repr(self.value, limit)
         key = _repr(self.key, limit)
         return f"{key}: {_repr(self.value, max(limit - len(key) - 2, 8))}"
