@@ -33,7 +33,8 @@ class Display:
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
-        self.activity = "starting"
+        self._turn = ""
+        self._activity = "starting"
         self._lms: Sequence[dspy.LM] = ()
         self._started = time.monotonic()
         self._lock = threading.Lock()  # sub-modules that run concurrently may have events of their own
@@ -51,9 +52,12 @@ class Display:
     def take(self, event: Event) -> None:
         """Show what has just happened."""
         with self._lock:
-            self.activity = _activity(event) or self.activity
-            if isinstance(event, CellRan):
-                self.steps.append(event.step)
+            self._activity = _activity(event) or self._activity
+            match event:
+                case TurnStarted(turn=turn, max_iters=most):
+                    self._turn = f"turn {turn} of {most}  ·  "
+                case CellRan(step=step):
+                    self.steps.append(step)
             self.show(event)
 
     def show(self, event: Event) -> None:
@@ -75,7 +79,10 @@ class Display:
         """Turns, sub-calls, tokens and seconds so far, in words."""
         calls = sum(len(step.sub_calls) for step in self.steps)
         parts = [_counted(len(self.steps), "turn"), *([_counted(calls, "sub-call")] if calls else [])]
-        return ", ".join([*parts, _tokens(self._lms), f"{time.monotonic() - self._started:.1f} s"])
+        return ", ".join([*parts, self._spent_so_far()])
+
+    def _spent_so_far(self) -> str:
+        return f"{time.monotonic() - self._started:.1f} s, {_tokens(self._lms)}"
 
 
 class PlainDisplay(Display):
@@ -160,7 +167,8 @@ class LiveDisplay(PlainDisplay):
         self._console.print(Text(_safe(line), style="dim"))
 
     def _status(self) -> RenderableType:
-        self._spinner.update(text=Text(f"{self.activity}  ·  {self.totals()}", style="cyan"))
+        status = f"{self._turn}{self._activity}  ·  {self._spent_so_far()}"
+        self._spinner.update(text=Text(status, style="cyan", no_wrap=True, overflow="ellipsis"))
         return self._spinner
 
 
@@ -178,14 +186,12 @@ def make_display(json: bool) -> Display:
 
 def _activity(event: Event) -> str | None:
     match event:
-        case TurnStarted(turn=turn, max_iters=most):
-            return f"turn {turn} of {most}: the model thinks"
-        case CellWritten(turn=turn) | CellRan(turn=turn):
-            return f"turn {turn}: the cell runs"
-        case SubCallStarted(name=name, count=count):
-            return f"the cell waits for {name}" if count == 1 else f"the cell waits for {count} × {name}"
-        case SubCallEnded():
+        case TurnStarted():
+            return "the model thinks"
+        case CellWritten() | SubCallEnded():
             return "the cell runs"
+        case SubCallStarted(name=name, count=count):
+            return f"{name} answers" if count == 1 else f"{count} × {name} answer"
         case Extracting():
             return "the model puts the answer together"
     return None

