@@ -71,9 +71,7 @@ def run_ask(options: AskOptions) -> int:
         return INTERRUPTED
 
 
-def _run(
-    options: AskOptions, task: Task, choice: ModelChoice, sub_choice: ModelChoice | None, display: Display
-) -> int:
+def _run(options: AskOptions, task: Task, choice: ModelChoice, sub_choice: ModelChoice | None, display: Display) -> int:
     import dspy
 
     from dspy_rlm.errors import RLMError

@@ -79,7 +79,7 @@ class Documents:
         """In a few words, what the value is, for the model."""
         if len(self.items) > 1 or self.from_folder:
             return "file contents by path"
-        return f"the data of {self.items[0].name}" if self.items[0].format != "text" else f"the text of {self.items[0].name}"
+        return f"the {'text' if self.items[0].format == 'text' else 'data'} of {self.items[0].name}"
 
 
 def read_documents(arguments: Sequence[str], notice: Notice) -> Documents:
@@ -134,7 +134,8 @@ def _folder(folder: Path, prefix: str, notice: Notice) -> list[Document]:
 def _visible_files(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(parent, name) for name in sorted(files) if not name.startswith(".") and Path(parent, name).is_file())
+        paths = (Path(parent, name) for name in sorted(files) if not name.startswith("."))
+        yield from (path for path in paths if path.is_file())
 
 
 def _text(raw: bytes, what: str) -> str:

@@ -16,7 +16,12 @@ DEFAULT_OUTPUT = "answer: str"
 _TYPES: dict[str, Any] = {
     **{kind.__name__: kind for kind in (str, int, float, bool, bytes, list, dict, tuple, set)},
     **{kind.__name__: kind for kind in (datetime.date, datetime.datetime, datetime.time, datetime.timedelta)},
-    **{"Decimal": decimal.Decimal, "Any": Any, "List": list, "Dict": dict, "Tuple": tuple, "Set": set},
+    "Decimal": decimal.Decimal,
+    "Any": Any,
+    "List": list,
+    "Dict": dict,
+    "Tuple": tuple,
+    "Set": set,
 }
 _GENERICS: dict[str, Any] = {"Literal": Literal, "Optional": Optional, "Union": Union}
 
@@ -32,7 +37,7 @@ def parse_outputs(text: str) -> dict[str, Any]:
 
     Example:
         >>> parse_outputs("ip, requests: int, seen: list[str] | None")
-        {'ip': <class 'str'>, 'requests': <class 'int'>, 'seen': list[str] | None}
+        {'ip': <class 'str'>, 'requests': <class 'int'>, 'seen': typing.Optional[list[str]]}
     """
     outputs: dict[str, Any] = {}
     for argument in _arguments(text):
@@ -86,7 +91,7 @@ def _type(node: ast.expr, text: str) -> Any:
         case ast.Name(id=name) if name in _TYPES:
             return _TYPES[name]
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return Union[_type(left, text), _type(right, text)]
+            return _generic("Union", (_type(left, text), _type(right, text)), text)
         case ast.Subscript(value=ast.Name(id="Literal"), slice=choices):
             return Literal[_literal(choices, text)]
         case ast.Subscript(value=ast.Name(id=name), slice=inner) if name in _TYPES or name in _GENERICS:

@@ -32,15 +32,11 @@ def decoded(raw: bytes) -> str:
     """
     if raw.startswith(_GZIP):
         raw = _unzipped(raw)
-    for mark, encoding in _MARKS:
-        if raw.startswith(mark):
-            return _decode(raw, encoding)
-    if b"\0" not in raw[:_SAMPLE]:
-        try:
-            return raw.decode("utf-8")
-        except UnicodeDecodeError:
-            pass  # an older encoding, which only statistics can tell
-    return _decode(raw, _guessed_encoding(raw[:_SAMPLE]))
+    encoding = next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), None)
+    if encoding is None and b"\0" in raw[:_SAMPLE]:
+        encoding = _wide_encoding(raw[:_SAMPLE])
+    # What remains undecodable once the encoding is known is damage, which must not cost the rest of the text.
+    return _narrow_text(raw) if encoding is None else raw.decode(encoding, errors="replace")
 
 
 def is_plain_utf8(path: Path) -> bool:
@@ -67,27 +63,32 @@ def _unzipped(raw: bytes) -> bytes:
         raise NotTextError(f"damaged gzip ({error})") from error
 
 
-def _decode(raw: bytes, encoding: str) -> str:
+def _narrow_text(raw: bytes) -> str:
+    """UTF-8, also where a few of its bytes are damaged, else an older encoding, which only statistics can tell."""
     try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise NotTextError(f"not the {encoding} text it seems to be ({error.reason} at byte {error.start:,})") from error
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", errors="replace")
+    damaged = text.count("\ufffd")
+    if 4 * damaged < len(text) - len(text.encode("ascii", errors="ignore")):
+        return text
+    return raw.decode(_guessed_encoding(raw[:_SAMPLE]), errors="replace")
 
 
 def _guessed_encoding(sample: bytes) -> str:
     from charset_normalizer import from_bytes  # loads its tables, which UTF-8 does not need
 
-    if b"\0" in sample:
-        # Text with zero bytes is UTF-16 or UTF-32 without a mark, or it is no text.
-        return _wide_encoding(sample)
-    best = from_bytes(sample).best()
+    matches = from_bytes(sample)
+    best = matches.best()
     if best is None:
         raise NotTextError("binary, or text in an encoding that cannot be recognized")
-    return best.encoding
+    # Many single-byte encodings explain a few accented letters equally well; then it is the commonest of them.
+    as_good = [match.encoding for match in matches if match.coherence >= best.coherence]
+    return "cp1252" if "cp1252" in (*as_good, *best.could_be_from_charset) else best.encoding
 
 
 def _wide_encoding(sample: bytes) -> str:
-    """UTF-16 by where the zero bytes are: Latin letters have every other byte zero."""
+    """UTF-16 without a mark, by where the zero bytes are: Latin letters have every other byte zero."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if odd > len(sample) // 5 and even == 0:
         return "utf-16-le"
