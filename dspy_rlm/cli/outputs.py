@@ -74,11 +74,12 @@ def _arguments(text: str) -> list[ast.arg]:
         if keyword.iskeyword(name):
             raise _bad(text, f"{name!r} is a word of Python's own")
     try:
-        function = ast.parse(f"def outputs(*, {text}\n): pass" if text.strip() else "def outputs(): pass").body[0]
-    except SyntaxError:
+        parsed = ast.parse(f"def outputs(*, {text}\n): pass" if text.strip() else "def outputs(): pass").body
+    except (SyntaxError, ValueError):  # ValueError: a zero character
         raise _bad(text, "it is not a list of names and types") from None
-    assert isinstance(function, ast.FunctionDef)
-    arguments = function.args
+    if len(parsed) != 1 or not isinstance(parsed[0], ast.FunctionDef) or parsed[0].returns:
+        raise _bad(text, "it is not a list of names and types")
+    arguments = parsed[0].args
     if arguments.kwarg or arguments.posonlyargs or any(default is not None for default in arguments.kw_defaults):
         raise _bad(text, "outputs have neither stars nor defaults")
     return arguments.kwonlyargs

@@ -83,15 +83,16 @@ def _guessed_encoding(sample: bytes) -> str:
     if best is None:
         raise NotTextError("binary, or text in an encoding that cannot be recognized")
     # Many single-byte encodings explain a few accented letters equally well; then it is the commonest of them.
-    as_good = [match.encoding for match in matches if match.coherence >= best.coherence]
-    return "cp1252" if "cp1252" in (*as_good, *best.could_be_from_charset) else best.encoding
+    as_good = {name for match in matches if match.coherence >= best.coherence for name in match.could_be_from_charset}
+    return "cp1252" if "cp1252" in as_good else best.encoding
 
 
 def _wide_encoding(sample: bytes) -> str:
     """UTF-16 without a mark, by where the zero bytes are: Latin letters have every other byte zero."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if odd > len(sample) // 5 and even == 0:
-        return "utf-16-le"
-    if even > len(sample) // 5 and odd == 0:
-        return "utf-16-be"
+    for encoding, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros > len(sample) // 5 and others == 0:
+            text = sample.decode(encoding, errors="replace")
+            if not any(character < " " and character not in "\t\n\r\f" for character in text):
+                return encoding
     raise NotTextError("binary, not text")

@@ -98,8 +98,8 @@ def _fitted(name: str, annotation: Any, documents: Documents, notice: Notice) ->
         return documents.joined_text()
     value = documents.value(notice)
     value = value.read_bytes().decode("utf-8") if isinstance(value, Path) else value
-    by_path = {item.name: value for item in documents.items} if len(documents.items) == 1 else value
-    candidates = [value, by_path, list(by_path.values()) if isinstance(by_path, dict) else value]
+    by_path = value if len(documents.items) > 1 or documents.from_folder else {documents.items[0].name: value}
+    candidates = (value, by_path, list(by_path.values()))
     reasons = []
     for candidate in candidates:
         try:
