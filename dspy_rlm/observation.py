@@ -65,7 +65,11 @@ def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None =
         return f"{line} It is the last one: write {submit} now, with what you have."
     if turn == 1:
         return line
-    return f"{line} If the output above answers the task, the next cell is {submit}; else write a different cell."
+    # Tried on a 1.5B model: told to begin with the output, it reads it; else it copies its last reply, cell and all.
+    return (
+        f"{line} Begin the reasoning with what the output above shows. If that answers the task, send {submit} "
+        "with the values; if not, send a different cell."
+    )
 
 
 def _outputs(value: Any) -> str:

@@ -41,9 +41,16 @@ def normalize_tools(tools: Iterable[Callable[..., Any] | dspy.Tool] | None) -> d
 
 def describe_tool(tool: dspy.Tool) -> str:
     """The tool's signature and docstring, as the root LM is told."""
-    signature = inspect.signature(tool.func)
+    signature = _written_signature(tool.func)
     description = inspect.cleandoc(tool.desc or "")
     return f"{tool.name}{signature}" + (f": {description}" if description else "")
+
+
+def _written_signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):  # annotations that mean nothing at run time
+        return inspect.signature(function)
 
 
 def tool_function(tool: dspy.Tool, loop: asyncio.AbstractEventLoop | None) -> Callable[..., Any]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, overload
 
-from pydantic import BaseModel, ConfigDict, RootModel, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    RootModel,
+    SerializerFunctionWrapHandler,
+    field_serializer,
+    model_serializer,
+)
+from pydantic_core import to_jsonable_python
+
+from dspy_rlm.sandbox.values import Record
 
 FinishReason = Literal["submitted", "max_iters", "context_window"]
 
@@ -28,6 +38,15 @@ class SubCall(BaseModel):
     output: Any = None
     error: str | None = None
     duration: float = 0.0
+
+    @field_serializer("inputs", "output", when_used="json")
+    def _as_json(self, value: Any) -> Any:
+        return to_jsonable_python(value, fallback=_plain)
+
+
+def _plain(value: Any) -> Any:
+    # A sub-module may return anything; a trajectory that cannot be written down would lose the run for it.
+    return dict(value.items()) if isinstance(value, Record) else repr(value)
 
 
 class Step(BaseModel):

@@ -179,24 +179,26 @@ def compile_cell(
 
 
 def _set_names(tree: ast.Module) -> tuple[str, ...]:
-    """Names that the statements of the cell itself set, the last set last; not those of loops and branches."""
+    """Names of variables that the cell itself sets, the last set last; not the targets of its loops."""
     names: dict[str, None] = {}
-    for statement in tree.body:
-        for name in _targets(statement):
-            names.pop(name, None)
-            names[name] = None
+    for name in _set_by(tree.body):
+        names.pop(name, None)
+        names[name] = None
     return tuple(names)
 
 
-def _targets(statement: ast.stmt) -> Iterator[str]:
-    match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Assign(targets=targets):
-            for target in targets:
+def _set_by(statements: Sequence[ast.AST]) -> Iterator[str]:
+    for statement in statements:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    yield from _target_names(target)
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
                 yield from _target_names(target)
-        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-            yield from _target_names(target)
+            case ast.stmt() | ast.excepthandler() | ast.match_case():
+                yield from _set_by(list(ast.iter_child_nodes(statement)))
 
 
 def _target_names(target: ast.expr) -> Iterator[str]:
