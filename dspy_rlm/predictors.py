@@ -36,7 +36,8 @@ class OwnDemosPredict(dspy.Predict):
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
         """The state to save, without demos of others."""
-        return without_foreign_demos(self, lambda: super(OwnDemosPredict, self).dump_state(json_mode))
+        state: dict[str, Any] = without_foreign_demos(self, lambda: super(OwnDemosPredict, self).dump_state(json_mode))
+        return state
 
     def _forward_preprocess(self, **kwargs: Any) -> Any:
         lm, config, signature, demos, inputs = super()._forward_preprocess(**kwargs)

@@ -134,7 +134,7 @@ def _fields(annotation: Any) -> list[_Field] | None:
 
 
 def _model_field(name: str, info: FieldInfo) -> _Field:
-    default = info.get_default(call_default_factory=info.default_factory is not None and not info.is_required())
+    default = info.get_default(call_default_factory=True) if info.default_factory else info.get_default()
     return _Field(info.alias or name, info.annotation, tuple(info.metadata), info.description or "", default)
 
 

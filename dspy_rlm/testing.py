@@ -120,7 +120,7 @@ class _AsyncEngine:
 
 
 def _messages(request: Request) -> Messages:
-    system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system or ())  # type: ignore[union-attr]
+    system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system or ())
     opening = [{"role": "system", "content": system}] if system else []
     return opening + [{"role": message.role, "content": message.text or ""} for message in request.messages]
 

@@ -73,4 +73,5 @@ def extract_signature(task: type[dspy.Signature]) -> type[dspy.Signature]:
         "trajectory": (str, dspy.InputField(desc="every step taken: reasoning, code and output")),
     }
     fields.update({name: (field.rebuild_annotation(), field) for name, field in task.output_fields.items()})
-    return dspy.Signature(fields, f"{task.instructions}\n\n{EXTRACT_STRATEGY}".strip())
+    made: type[dspy.Signature] = dspy.Signature(fields, f"{task.instructions}\n\n{EXTRACT_STRATEGY}".strip())
+    return made
