@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from . import guards
+from .formatting_trace import format_trace
 from .policy_names import words
 
 _MAX_THREADS = 64
@@ -83,9 +85,15 @@ class Thread:
             (lambda: target(*args, **(kwargs or {}))) if target else (lambda: None)
         )
         _real[self] = threading.Thread(
-            target=lambda: self.run(), name=name, daemon=True
+            target=self._run_reporting, name=name, daemon=True
         )
         self.name, self.daemon = _real[self].name, bool(daemon)
+
+    def _run_reporting(self) -> None:
+        try:
+            self.run()
+        except Exception as error:  # noqa: BLE001  # as threading does: a thread's exception is printed
+            print(f"Exception in thread {self.name}:\n{format_trace(error)}", file=sys.stderr)
 
     def run(self) -> None:
         """Call the target; a derived class may override this."""

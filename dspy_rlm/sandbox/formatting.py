@@ -48,21 +48,20 @@ class PrintSink:
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         with self._lock:
             self._length += len(text)
-            if self._room:
-                self._kept.append(text[: self._room])
-                self._room -= len(self._kept[-1])
-            if self._length > self._limit:
-                self._write_tail(text)
+            kept = min(self._room, len(text))
+            if kept:
+                self._kept.append(text[:kept])
+                self._room -= kept
+            if kept < len(text):
+                self._write_tail(text, kept)
         return len(text)
 
-    def _write_tail(self, text: str) -> None:
-        piece = text[-self._tail_limit :] if self._tail_limit else ""
+    def _write_tail(self, text: str, start: int) -> None:
+        piece = text[max(start, len(text) - self._tail_limit) :]
         self._tail.append(piece)
         self._tail_length += len(piece)
         if self._tail_length > 4 * self._tail_limit:
-            joined = (
-                "".join(self._tail)[-self._tail_limit :] if self._tail_limit else ""
-            )
+            joined = "".join(self._tail)[self._tail_length - self._tail_limit :]
             self._tail, self._tail_length = [joined], len(joined)
 
     def output(self) -> Output:
@@ -71,16 +70,9 @@ class PrintSink:
             kept = "".join(self._kept)
             if self._length <= self._limit:
                 return Output(kept, "", self._length)
-            recent = (
-                kept + "".join(self._tail)
-                if self._tail_length < self._tail_limit
-                else "".join(self._tail)
-            )
-            return Output(
-                kept[: self._limit - self._tail_limit],
-                recent[-self._tail_limit :] if self._tail_limit else "",
-                self._length,
-            )
+            recent = kept + "".join(self._tail)
+            head = kept[: self._limit - self._tail_limit]
+            return Output(head, recent[len(recent) - self._tail_limit :], self._length)
 
     def writelines(self, lines: Any) -> None:
         """Take several pieces of text."""

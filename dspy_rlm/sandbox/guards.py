@@ -30,7 +30,7 @@ CELL_FILE = "<cell "
 CELL_MODULE = "__main__"
 
 # Classes whose private attributes lead nowhere, so that a cell's subclass of them is wholly the cell's.
-_VETTED_MODULES = frozenset(
+VETTED_MODULES = frozenset(
     words("""
     builtins abc collections collections.abc _collections_abc typing enum datetime decimal fractions numbers string
     random _random contextlib json.encoder json.decoder io _io html.parser _markupbase csv _csv types dataclasses
@@ -82,7 +82,7 @@ def is_own_class(kind: Any) -> bool:
 def _is_vetted(kind: type) -> bool:
     return (
         kind.__module__ == CELL_MODULE
-        or kind.__module__ in _VETTED_MODULES
+        or kind.__module__ in VETTED_MODULES
         or kind in _BASES_OF_OURS
     )
 

@@ -214,7 +214,9 @@ async def main():
     sem = asyncio.Semaphore(2)
     async with sem: print(t.result())
 asyncio.run(main())
-print(asyncio.new_event_loop().run_until_complete(work(5)))""",
+loop = asyncio.new_event_loop()
+print(loop.run_until_complete(work(5)))
+loop.close()""",
     "type hints": """
 from __future__ import annotations
 from typing import Any, Generic, Literal, NamedTuple, Optional, Protocol, TypedDict, TypeVar, Union, cast
