@@ -19,7 +19,7 @@ def reading_hint(name: str, beginning: str) -> str | None:
 
     Example:
         >>> reading_hint("log", 'ip,status,path\\n10.0.0.1,200,/\\n10.0.0.2,404,/x\\n')
-        'import csv, io; rows = list(csv.DictReader(io.StringIO(log)))  # dicts with the keys ip, status, path'
+        'import csv, io; rows = list(csv.DictReader(io.StringIO(log)))  # one dict a row after the header line; keys: ip, status, path'
         >>> reading_hint("events", '{"id": 1}\\n{"id": 2}\\n{"id')
         'import json; rows = [json.loads(line) for line in events.splitlines()]'
         >>> reading_hint("letter", "Dear reader,\\n\\nonce upon a time,\\n")
@@ -50,7 +50,7 @@ def _table_hint(name: str, lines: list[str]) -> str | None:
         if len(rows) >= 2 and _is_header(header) and all(len(row) == len(header) for row in rows):
             option = "" if delimiter == "," else f", delimiter={delimiter!r}"
             columns = ", ".join(header[:_SHOWN_COLUMNS]) + (", …" if len(header) > _SHOWN_COLUMNS else "")
-            return f"import csv, io; rows = list(csv.DictReader(io.StringIO({name}){option}))  # dicts with the keys {columns}"
+            return f"import csv, io; rows = list(csv.DictReader(io.StringIO({name}){option}))  # one dict a row after the header line; keys: {columns}"
     return None
 
 

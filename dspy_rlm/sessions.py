@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from dspy_rlm.errors import SubmissionRefusedError, UsageError
 from dspy_rlm.sandbox.outcomes import CellError, Failed, Outcome, Output, Ran, Submitted
-from dspy_rlm.sandbox.values import Record
+from dspy_rlm.sandbox.values import Record, fields_of
 
 InterpreterFactory = Callable[[], CodeInterpreter]
 OnSubmit = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
@@ -198,7 +198,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, Record):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: _plain(item) for name, item in fields_of(value).items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _plain({item.name: getattr(value, item.name) for item in dataclasses.fields(value)})
     if isinstance(value, Mapping):

@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import to_jsonable_python
 
-from dspy_rlm.sandbox.values import Record
+from dspy_rlm.sandbox.values import Record, fields_of
 
 FinishReason = Literal["submitted", "max_iters", "context_window"]
 
@@ -46,7 +46,7 @@ class SubCall(BaseModel):
 
 def _plain(value: Any) -> Any:
     # A sub-module may return anything; a trajectory that cannot be written down would lose the run for it.
-    return dict(value.items()) if isinstance(value, Record) else repr(value)
+    return fields_of(value) if isinstance(value, Record) else repr(value)
 
 
 class Step(BaseModel):

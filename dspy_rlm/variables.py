@@ -50,20 +50,23 @@ def _describe_text(name: str, note: str, text: str) -> str:
     if len(text) <= SHOWN_WHOLE:
         return f"{name}: str{note} = {text!r}"
     title = f"{name}: str{note}, {len(text):,} characters"
-    return _with_ends(title, text_ends(text, _HEAD, _TAIL), reading_hint(name, text[:_SNIFFED]))
+    return _with_ends(name, title, text_ends(text, _HEAD, _TAIL), reading_hint(name, text[:_SNIFFED]))
 
 
 def _describe_file(name: str, note: str, path: Path) -> str:
     title = f"{name}: str{note}, {path.stat().st_size:,} bytes of text"
     beginning = file_ends(path, _SNIFFED, 0).head
-    return _with_ends(title, file_ends(path, _HEAD, _TAIL), reading_hint(name, beginning))
+    return _with_ends(name, title, file_ends(path, _HEAD, _TAIL), reading_hint(name, beginning))
 
 
-def _with_ends(title: str, ends: Ends, hint: str | None) -> str:
+def _with_ends(name: str, title: str, ends: Ends, hint: str | None) -> str:
+    """The ends as a session that printed them: shown bare, a weak model types them into the variable."""
     if not ends.tail:
-        return f"{title}:\n{ends.head}"
+        return f"{title}\n>>> print({name})\n{ends.head}"
     how = f"\nTo read it, begin a cell with\n{hint}" if hint else ""
-    return f"{title}. It begins with\n{ends.head}…\nand ends with\n…{ends.tail}{how}"
+    return (
+        f"{title}\n>>> print({name}[:{len(ends.head)}])\n{ends.head}\n>>> print({name}[-{len(ends.tail)}:])\n{ends.tail}{how}"
+    )
 
 
 def _describe_serializable(name: str, note: str, value: SandboxSerializable) -> str:

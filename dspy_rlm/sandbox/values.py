@@ -52,6 +52,13 @@ class Record(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._fields)
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Record):
+            return fields_of(self) == fields_of(other)
+        return self._fields == other if isinstance(other, dict) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as a dict, which it may be equal to
+
     def __repr__(self) -> str:
         return f"Record({', '.join(f'{name}={value!r}' for name, value in self._fields.items())})"
 
