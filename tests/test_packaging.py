@@ -70,7 +70,9 @@ def test_the_newest_version_of_the_changelog_is_the_packages() -> None:
 def test_readme_gives_the_test_command_once_and_on_one_line() -> None:
     readme = (ROOT / "README.md").read_text().splitlines()
     assert readme.count(TEST_COMMAND) == 1
-    assert [line for line in readme if ".venv/bin/pytest" in line] == [TEST_COMMAND]  # .ci/run takes the first such line
+    assert [line for line in readme if ".venv/bin/pytest" in line] == [
+        TEST_COMMAND
+    ]  # .ci/run takes the first such line
 
 
 def test_the_packaged_model_is_pinned_part_by_part() -> None:
