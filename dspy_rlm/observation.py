@@ -19,6 +19,7 @@ _REPEATED = (
     "You ran this same cell before, with this same result; running it once more cannot help. "
     "SUBMIT what it gave, or write a different cell."
 )
+_ERROR = 300  # characters of a step's one line about its error
 _SUBMITTED = 300  # characters of the submitted outputs that a trajectory keeps in its last observation
 
 
@@ -81,10 +82,15 @@ def _outputs(value: Any) -> str:
 def _error(outcome: Outcome) -> str | None:
     match outcome:
         case Failed(error=error):
-            return f"{error.kind}: {error.message}".split("\n")[0]
+            return _one_line(f"{error.kind}: {error.message}")
         case Refused(refusals=refusals, kind=kind):
-            return f"{kind}: {refusals[0].reason}".split("\n")[0]
+            return _one_line(f"{kind}: {refusals[0].reason}")
         case RolledBack(reason=reason):
             return f"rolled back: {reason}"
         case _:
             return None
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _ERROR else f"{line[:_ERROR]}…"

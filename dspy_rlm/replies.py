@@ -8,8 +8,8 @@ from typing import Any
 
 from dspy.utils.exceptions import AdapterParseError
 
-_FENCE = re.compile(r"^[ \t]*```[ \t]*(?:python3?|py|repl|)[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE | re.I)
-_ANY_FENCE = re.compile(r"^[ \t]*```[^\n]*\n.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]*```[ \t]*([^\n`]*?)[ \t]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_CELL_LANGUAGES = frozenset({"", "python", "python3", "py", "repl"})
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 
 
@@ -49,17 +49,21 @@ def read_unparsed(error: AdapterParseError) -> Reply:
 
 
 def _read_text(text: str) -> Reply:
-    match = _FENCE.search(text)
-    if match is None or not match[1].strip():
+    block = _first_cell(text)
+    if block is None or not block[2].strip():
         return Reply(_MARKER.sub("", text).strip(), None)
-    return Reply(_MARKER.sub("", text[: match.start()]).strip(), match[1].strip("\n").rstrip())
+    return Reply(_MARKER.sub("", text[: block.start()]).strip(), block[2].strip("\n").rstrip())
 
 
 def _unfenced(code: str) -> str:
-    match = _FENCE.search(code)
-    if match is not None:
-        return match[1].strip("\n").rstrip()
-    return "" if _ANY_FENCE.search(code) else code.strip("\n").rstrip()
+    block = _first_cell(code)
+    if block is not None:
+        return block[2].strip("\n").rstrip()
+    return "" if _BLOCK.search(code) else code.strip("\n").rstrip()
+
+
+def _first_cell(text: str) -> re.Match[str] | None:
+    return next((block for block in _BLOCK.finditer(text) if block[1].lower() in _CELL_LANGUAGES), None)
 
 
 def _text(value: Any) -> str:

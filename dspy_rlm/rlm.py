@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import dspy
 from dspy.primitives.code_interpreter import CodeInterpreter
 from dspy.signatures.signature import ensure_signature
@@ -24,9 +23,11 @@ from dspy_rlm.errors import UsageError
 from dspy_rlm.events import Event, listening
 from dspy_rlm.loop import Answer, AskRoot, Extract, Request, Run, RunCell, adrive, drive, solve
 from dspy_rlm.names import batched_name, check_names
+from dspy_rlm.narration import narrate
 from dspy_rlm.predictors import OwnDemosPredict, turn_adapter, turn_predictor, without_foreign_demos
 from dspy_rlm.replies import Reply, read_reply, read_unparsed
 from dspy_rlm.sandbox.interpreter import RestrictedInterpreter
+from dspy_rlm.session_thread import SessionThread
 from dspy_rlm.sessions import InterpreterFactory, Session, SessionPlan, open_session, output_fields_info
 from dspy_rlm.signatures.rlm import STRATEGY, Act, Query, extract_signature
 from dspy_rlm.submission import Outputs
@@ -162,7 +163,7 @@ class RLM(dspy.Module):
         inputs = self._checked_inputs(inputs)
         with track_usage() as tracker, self._logging():
             run, plan = self._prepare(inputs, asyncio.get_running_loop())
-            async with _SessionThread(functools.partial(open_session, self._factory(interpreter_factory), plan)) as thread:
+            async with SessionThread(functools.partial(open_session, self._factory(interpreter_factory), plan)) as thread:
                 ask, adapter = turn_predictor(self.act), turn_adapter()
 
                 async def perform(request: Request) -> Any:
@@ -191,6 +192,14 @@ class RLM(dspy.Module):
             dump = functools.partial(without_foreign_demos, predictor, dump)
         state: dict[str, Any] = dump()
         return state
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RLM:
+        copied: RLM = self.deepcopy()
+        return copied
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A signature made from a string is a class of no module, which only cloudpickle takes along.
+        return _restored, (type(self), cloudpickle.dumps(vars(self)))
 
     def _checked_inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
         fields = self.signature.input_fields
@@ -230,40 +239,10 @@ class RLM(dspy.Module):
         return listening(_log) if self.verbose else nullcontext()
 
 
-class _SessionThread:
-    """A session on a thread of its own, where it is opened, used and shut down, for an event loop that must not wait.
-
-    Args:
-        open: Opens the session.
-    """
-
-    def __init__(self, open: Callable[[], Session]) -> None:
-        self._open = open
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="rlm-session")
-        self._context = contextvars.copy_context()
-        self.session: Session
-
-    async def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What `function(*args)` returns, called on the session's thread in the context of the run."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._context.run, function, *args)
-
-    async def __aenter__(self) -> _SessionThread:
-        opening = asyncio.ensure_future(self.run(self._open))
-        try:
-            self.session = await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            opening.add_done_callback(lambda done: done.exception() is None and done.result().shutdown())
-            raise
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        if kind is asyncio.CancelledError:
-            # A cell may be running on the session's thread; shutting down from here ends it.
-            await asyncio.to_thread(self.session.shutdown)
-        else:
-            await self.run(self.session.shutdown)
-        self._pool.shutdown(wait=False)
+def _restored(kind: type[RLM], attributes: bytes) -> RLM:
+    rlm = kind.__new__(kind)
+    vars(rlm).update(cloudpickle.loads(attributes))
+    return rlm
 
 
 def _chat(request: AskRoot) -> dict[str, Any]:
@@ -293,7 +272,8 @@ def _prediction(answer: Answer, tracker: UsageTracker) -> dspy.Prediction:
 
 
 def _log(event: Event) -> None:
-    logger.info("%s", event)
+    for line in narrate(event):
+        logger.info("%s", line)
 
 
 def _checked_factory(factory: InterpreterFactory | None) -> InterpreterFactory | None:
