@@ -133,6 +133,7 @@ class _Sessions:
 
 
 def _rlm(options: AskOptions, task: Task, choice: ModelChoice, sub_lm: dspy.LM | None) -> dspy.Module:
+    from dspy_rlm.cli.programs import load_program
     from dspy_rlm.rlm import RLM
 
     rlm = RLM(
@@ -143,12 +144,7 @@ def _rlm(options: AskOptions, task: Task, choice: ModelChoice, sub_lm: dspy.LM |
         sub_lm=sub_lm,
     )
     if options.program is not None:
-        try:
-            rlm.load(str(options.program))
-        except Exception as error:  # a file of any content may be named
-            raise typer.BadParameter(
-                f"{str(options.program)!r} cannot be loaded as a program for this task: {error}", param_hint="--program"
-            ) from error
+        load_program(rlm, options.program)
     return rlm
 
 

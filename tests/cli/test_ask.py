@@ -119,8 +119,9 @@ def test_sub_queries_go_to_the_sub_model(ask: Ask, models: Models) -> None:
     assert "  llm_query: 1 call" in result.stderr and "1 sub-call" in result.stderr
 
 
-def test_a_tuned_program_is_loaded(ask: Ask, models: Models) -> None:
+def test_a_tuned_program_is_loaded_without_the_model_it_was_tuned_with(ask: Ask, models: Models) -> None:
     tuned = RLM("context, question -> answer")
+    tuned.set_lm(dspy.LM("openai/other"))
     tuned.act.signature = tuned.act.signature.with_instructions("TUNED INSTRUCTIONS")
     tuned.save("tuned.json")
     lm = models.script(cell("SUBMIT('x')"))
