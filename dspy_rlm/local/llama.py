@@ -81,8 +81,9 @@ class LlamaModel:
         # thread can (Ctrl-C), and then the generation is told to stop at its next token or batch of the prompt.
         answer: Future[list[Chunk]] = Future()
         stopped = threading.Event()
-        threading.Thread(target=self._generate, args=(payload, stopped, answer), name="local-lm").start()
+        thread = threading.Thread(target=self._generate, args=(payload, stopped, answer), name="local-lm")
         try:
+            thread.start()
             return answer.result()
         except BaseException:
             stopped.set()
