@@ -53,7 +53,7 @@ def run_ask(options: AskOptions) -> int:
     Raises:
         typer.BadParameter: the options cannot work.
     """
-    interrupted: Callable[[], None] = lambda: typer.echo("Interrupted.", err=True)
+    interrupted: Callable[[], None] = _interrupted
     try:
         outputs = _outputs(options)
         choice = choose_model(options.model, os.environ)
@@ -180,6 +180,11 @@ def _usage_errors() -> Iterator[None]:
         yield
     except (UsageError, LocalModelError, dspy.utils.exceptions.LMConfigurationError) as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def _interrupted() -> None:
+    """Before there is a display, nothing was found yet."""
+    print("Interrupted.", file=sys.stderr)
 
 
 def _notice(text: str) -> None:

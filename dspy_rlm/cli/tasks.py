@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,8 +78,8 @@ def load_signature(text: str) -> type[dspy.Signature]:
     module_name, _, class_name = text.partition(":")
     if not module_name or not class_name:
         raise _bad(f"{text!r} must be MODULE:CLASS, for example my_signatures:LogTriage")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
     try:
         found = getattr(importlib.import_module(module_name), class_name, None)
     except Exception as error:  # whatever the user's module raises while it is imported
@@ -98,7 +97,9 @@ def _fitted(name: str, annotation: Any, documents: Documents, notice: Notice) ->
         return documents.joined_text()
     value = documents.value(notice)
     value = value.read_bytes().decode("utf-8") if isinstance(value, Path) else value
-    by_path = value if len(documents.items) > 1 or documents.from_folder else {documents.items[0].name: value}
+    by_path: dict[str, Any] = (
+        value if len(documents.items) > 1 or documents.from_folder else {documents.items[0].name: value}
+    )
     candidates = (value, by_path, list(by_path.values()))
     reasons = []
     for candidate in candidates:

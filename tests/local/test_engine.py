@@ -10,6 +10,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Config, Message, Request
 
 from dspy_rlm.errors import LocalModelError, UsageError
 from dspy_rlm.local import AsyncLocalEngine, LocalEngine, engine, local_lm, weights
@@ -48,8 +49,10 @@ def lm_of(server: Server, loaded: list[ModelSettings] | None = None, **kwargs: A
 
 def test_an_lm_answers_with_text_and_usage() -> None:
     server = Server()
-    lm = lm_of(server, temperature=0.0, max_tokens=9)
-    assert lm(messages=[{"role": "system", "content": "S"}, {"role": "user", "content": "U"}]) == ["Hello there"]
+    lm = lm_of(server)
+    config = Config(temperature=0.0, max_tokens=9)
+    answer = lm(Request(model=lm.model, system="S", messages=(Message.user("U"),), config=config))
+    assert answer.message.text == "Hello there"
     assert lm.history[-1]["usage"]["prompt_tokens"] == 7
     assert lm.history[-1]["usage"]["prompt_tokens_details"]["cached_tokens"] == 5
     (prompt,) = server.prompts
