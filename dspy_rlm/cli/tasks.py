@@ -95,7 +95,7 @@ def _fitted(name: str, annotation: Any, documents: Documents, notice: Notice) ->
     """The files as the input's type wants them."""
     if annotation is str:
         return documents.joined_text()
-    value = documents.value(notice)
+    value: Any = documents.value(notice)
     value = value.read_bytes().decode("utf-8") if isinstance(value, Path) else value
     by_path: dict[str, Any] = (
         value if len(documents.items) > 1 or documents.from_folder else {documents.items[0].name: value}
