@@ -18,7 +18,7 @@ def reading_hint(name: str, beginning: str) -> str | None:
         beginning: The first characters of the text, a few lines if it has lines; its last line may be cut.
 
     Example:
-        >>> reading_hint("log", 'ip,status,path\\n10.0.0.1,200,/\\n10.0.0.2,404,/x\\n')
+        >>> reading_hint("log", 'ip,status,path\\n10.0.0.1,200,/\\n10.0.0.2,404,/x\\n10.0.0.3,')
         'import csv, io; rows = list(csv.DictReader(io.StringIO(log)))  # one dict a row after the header line; keys: ip, status, path'
         >>> reading_hint("events", '{"id": 1}\\n{"id": 2}\\n{"id')
         'import json; rows = [json.loads(line) for line in events.splitlines()]'
