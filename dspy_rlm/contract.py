@@ -62,4 +62,3 @@ def _functions(
 
 def _bullets(entries: Iterable[str]) -> list[str]:
     return [f"- {entry}" for entry in entries]
-

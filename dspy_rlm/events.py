@@ -71,9 +71,7 @@ class RunEnded:
     finish_reason: FinishReason
 
 
-Event = (
-    RunStarted | TurnStarted | CellWritten | CellRan | SubCallStarted | SubCallEnded | Extracting | RunEnded
-)
+Event = RunStarted | TurnStarted | CellWritten | CellRan | SubCallStarted | SubCallEnded | Extracting | RunEnded
 Listener = Callable[[Event], None]
 
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("dspy_rlm_listeners", default=())

@@ -64,4 +64,6 @@ def _check_identifier(kind: str, name: str) -> None:
 def _check_attributes(subs: Iterable[str], attributes: frozenset[str]) -> None:
     for name in subs:
         if name in attributes:
-            raise UsageError(f"the sub-module {name!r} clashes with the RLM's own attribute {name!r}: rename the sub-module")
+            raise UsageError(
+                f"the sub-module {name!r} clashes with the RLM's own attribute {name!r}: rename the sub-module"
+            )

@@ -10,10 +10,7 @@ from dspy_rlm.previews import bounded_repr
 from dspy_rlm.sandbox.outcomes import Failed, Outcome, Refused, RolledBack, Submitted
 from dspy_rlm.sandbox.rendering import render
 
-NO_CELL = (
-    "Your reply held no Python cell, so nothing ran. Send one cell in a fenced block:\n"
-    "```python\nprint(...)\n```"
-)
+NO_CELL = "Your reply held no Python cell, so nothing ran. Send one cell in a fenced block:\n```python\nprint(...)\n```"
 _NO_OUTPUT = "(the cell printed nothing: print what you want to see)"
 _REPEATED = (
     "You ran this same cell before, with this same result; running it once more cannot help. "

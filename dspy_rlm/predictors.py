@@ -23,7 +23,9 @@ def is_own_demo(predictor: dspy.Predict, demo: Mapping[str, Any]) -> bool:
     predictor of a program; those are not demos of its parts.
     """
     signature = predictor.signature
-    return any(name in demo for name in signature.input_fields) and any(name in demo for name in signature.output_fields)
+    return any(name in demo for name in signature.input_fields) and any(
+        name in demo for name in signature.output_fields
+    )
 
 
 class OwnDemosPredict(dspy.Predict):

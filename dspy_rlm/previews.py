@@ -39,7 +39,9 @@ def _repr(value: Any, limit: int) -> str:
     if isinstance(value, Mapping):
         return _pairs(value.items(), limit)
     if isinstance(value, list | tuple | Set):
-        opening, closing = ("[", "]") if isinstance(value, list) else ("(", ")") if isinstance(value, tuple) else ("{", "}")
+        opening, closing = (
+            ("[", "]") if isinstance(value, list) else ("(", ")") if isinstance(value, tuple) else ("{", "}")
+        )
         return opening + _joined((_Item(item) for item in value), limit) + closing
     try:
         return repr(value)

@@ -163,7 +163,9 @@ class RLM(dspy.Module):
         inputs = self._checked_inputs(inputs)
         with track_usage() as tracker, self._logging():
             run, plan = self._prepare(inputs, asyncio.get_running_loop())
-            async with SessionThread(functools.partial(open_session, self._factory(interpreter_factory), plan)) as thread:
+            async with SessionThread(
+                functools.partial(open_session, self._factory(interpreter_factory), plan)
+            ) as thread:
                 ask, adapter = turn_predictor(self.act), turn_adapter()
 
                 async def perform(request: Request) -> Any:

@@ -163,7 +163,9 @@ class AdaptedSession:
 
     def _submitted(self, output: Any) -> Outcome:
         try:
-            value = self._plan.on_submit((), output) if isinstance(output, dict) else self._plan.on_submit((output,), {})
+            value = (
+                self._plan.on_submit((), output) if isinstance(output, dict) else self._plan.on_submit((output,), {})
+            )
         except SubmissionRefusedError as error:
             return _failed(type(error).__name__, str(error))
         return Submitted(Output(), value)
@@ -216,5 +218,3 @@ def output_fields_info(signature: type[dspy.Signature]) -> list[dict[str, str]]:
         kind = simple.get(getattr(info.annotation, "__origin__", info.annotation))
         fields.append({"name": name, "type": kind} if kind else {"name": name})
     return fields
-
-

@@ -101,7 +101,9 @@ def _adapter(name: str, field: FieldInfo) -> TypeAdapter[Any]:
         # A model or dataclass has its own configuration, which pydantic does not let a caller override.
         return TypeAdapter(annotation, config=None if _has_own_config(field.annotation) else _LAX)
     except (PydanticUserError, TypeError) as error:
-        raise UsageError(f"the output {name!r} has the type {annotation!r}, which cannot be validated: {error}") from error
+        raise UsageError(
+            f"the output {name!r} has the type {annotation!r}, which cannot be validated: {error}"
+        ) from error
 
 
 def _has_own_config(annotation: Any) -> bool:
@@ -145,7 +147,11 @@ def _detail(item: Any) -> str:
     )
     if not place:
         return str(item["msg"])
-    return f"at {place}: {item['msg']}, got {_shown(item['input'])}" if item["type"] != "missing" else f"at {place}: missing"
+    return (
+        f"at {place}: {item['msg']}, got {_shown(item['input'])}"
+        if item["type"] != "missing"
+        else f"at {place}: missing"
+    )
 
 
 def _shown(value: Any) -> str:
@@ -153,4 +159,6 @@ def _shown(value: Any) -> str:
 
 
 def _refused(complaints: list[str]) -> SubmissionRefusedError:
-    return SubmissionRefusedError("\n".join(["SUBMIT was refused, nothing is submitted yet:", *(f"- {c}" for c in complaints)]))
+    return SubmissionRefusedError(
+        "\n".join(["SUBMIT was refused, nothing is submitted yet:", *(f"- {c}" for c in complaints)])
+    )

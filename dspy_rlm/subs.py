@@ -220,7 +220,11 @@ class SubFunction:
             error = raised
         told = None if error is None else f"{type(error).__name__}: {error}"
         duration = time.monotonic() - started
-        return value, SubCall(name=self._interface.name, inputs=inputs, output=value, error=told, duration=duration), error
+        return (
+            value,
+            SubCall(name=self._interface.name, inputs=inputs, output=value, error=told, duration=duration),
+            error,
+        )
 
 
 _Answer = tuple[Any, SubCall, Exception | None]

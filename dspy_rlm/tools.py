@@ -100,5 +100,3 @@ def _wait(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop |
     # Called synchronously inside someone's event loop (a notebook): a loop of its own needs a thread of its own.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, asyncio.run, coroutine).result()
-
-

@@ -64,9 +64,7 @@ def _with_ends(name: str, title: str, ends: Ends, hint: str | None) -> str:
     if not ends.tail:
         return f"{title}\n>>> print({name})\n{ends.head}"
     how = f"\nTo read it, begin a cell with\n{hint}" if hint else ""
-    return (
-        f"{title}\n>>> print({name}[:{len(ends.head)}])\n{ends.head}\n>>> print({name}[-{len(ends.tail)}:])\n{ends.tail}{how}"
-    )
+    return f"{title}\n>>> print({name}[:{len(ends.head)}])\n{ends.head}\n>>> print({name}[-{len(ends.tail)}:])\n{ends.tail}{how}"
 
 
 def _describe_serializable(name: str, note: str, value: SandboxSerializable) -> str:

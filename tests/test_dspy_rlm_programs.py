@@ -44,7 +44,9 @@ def test_basic_usage(module):
 
 
 def test_long_document_question_answering_with_a_sub_lm(module):
-    root = ScriptedLM([REPLY("Ask.", "answer = llm_query('Key findings of: ' + document[:100])\nSUBMIT(answer=answer)")])
+    root = ScriptedLM(
+        [REPLY("Ask.", "answer = llm_query('Key findings of: ' + document[:100])\nSUBMIT(answer=answer)")]
+    )
 
     def sub(messages: Any) -> str:
         return "[[ ## response ## ]]\nRevenue grew.\n[[ ## completed ## ]]" if module is dspy_rlm else "Revenue grew."
@@ -88,7 +90,10 @@ def test_inspecting_the_trajectory(module):
     with dspy.context(lm=ScriptedLM(replies)):
         result = rlm(context=DOCUMENT, query="Find the magic number")
     codes = [step["code"] for step in result.trajectory]
-    assert [code.replace("```python\n", "").replace("\n```", "") for code in codes] == ["print(len(context))", "SUBMIT('42')"]
+    assert [code.replace("```python\n", "").replace("\n```", "") for code in codes] == [
+        "print(len(context))",
+        "SUBMIT('42')",
+    ]
     assert str(len(DOCUMENT)) in result.trajectory[0]["output"].replace(",", "")
     assert result.final_reasoning == "Submit."
 

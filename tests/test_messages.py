@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from dspy_rlm import RLM, Step, Trajectory
-from dspy_rlm.testing import ScriptedInterpreter, ScriptedLM
 from dspy_rlm.sandbox.outcomes import Output, Ran, Submitted
+from dspy_rlm.testing import ScriptedInterpreter, ScriptedLM
 
 FENCE = "```python\n{}\n```".format
 ADAPTERS = [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter]
@@ -38,7 +38,9 @@ def _messages(adapter: type[dspy.Adapter], replies: list[str], outputs: list[str
 @given(
     outputs=st.lists(st.text(max_size=40), min_size=1, max_size=4),
     replies=st.lists(
-        st.tuples(st.sampled_from(["formatted", "fenced", "raw"]), st.text(max_size=30), st.text(min_size=1, max_size=30)),
+        st.tuples(
+            st.sampled_from(["formatted", "fenced", "raw"]), st.text(max_size=30), st.text(min_size=1, max_size=30)
+        ),
         min_size=5,
         max_size=5,
     ),

@@ -23,7 +23,11 @@ def sub() -> dspy.Module:
 
 CLASHES = [
     ("llm_query -> b", {}, "the input 'llm_query' clashes with the sub-module 'llm_query': rename the input"),
-    ("llm_query_batched -> b", {}, "the batched form of the sub-module 'llm_query', 'llm_query_batched': rename the input"),
+    (
+        "llm_query_batched -> b",
+        {},
+        "the batched form of the sub-module 'llm_query', 'llm_query_batched': rename the input",
+    ),
     ("SUBMIT -> b", {}, "the input 'SUBMIT' clashes with the sandbox's own function 'SUBMIT': rename the input"),
     ("print -> b", {}, "the input 'print' clashes with the sandbox's own function"),
     ("FINAL -> b", {}, "the input 'FINAL' clashes with the sandbox's own function"),
@@ -45,7 +49,11 @@ CLASHES = [
     ("a -> b", {"subs": {"signature": sub()}}, "the RLM's own attribute 'signature'"),
     ("check -> b", {"subs": {"check": sub()}}, "the input 'check' clashes with the sub-module 'check'"),
     ("a -> b", {"subs": {"x": sub(), "x_batched": sub()}}, "'x_batched'"),
-    ("a -> b", {"subs": {"lookup": sub()}, "tools": [lookup]}, "the tool 'lookup' clashes with the sub-module 'lookup'"),
+    (
+        "a -> b",
+        {"subs": {"lookup": sub()}, "tools": [lookup]},
+        "the tool 'lookup' clashes with the sub-module 'lookup'",
+    ),
 ]
 
 

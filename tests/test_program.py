@@ -69,7 +69,11 @@ def test_a_run_puts_one_entry_of_act_and_one_of_each_sub_call_into_the_trace():
     predictor, inputs, output = trace[-1]
     assert list(inputs) == ["variables"] and inputs["variables"].startswith("Variables in the sandbox:")
     assert output.trajectory == prediction.trajectory.lean()
-    assert [step.code for step in output.trajectory] == ["print(1)", "r = llm_query_batched(['p', 'q'])", "SUBMIT(len(a))"]
+    assert [step.code for step in output.trajectory] == [
+        "print(1)",
+        "r = llm_query_batched(['p', 'q'])",
+        "SUBMIT(len(a))",
+    ]
     assert output.trajectory[1].sub_calls == ()
 
 

@@ -31,7 +31,13 @@ def test_the_public_names_are_these():
 
 
 def test_the_public_names_of_testing_are_these():
-    assert set(dspy_rlm.testing.__all__) == {"Output", "Ran", "ScriptExhaustedError", "ScriptedInterpreter", "ScriptedLM"}
+    assert set(dspy_rlm.testing.__all__) == {
+        "Output",
+        "Ran",
+        "ScriptExhaustedError",
+        "ScriptedInterpreter",
+        "ScriptedLM",
+    }
 
 
 def test_every_error_is_in_one_tree():

@@ -35,7 +35,9 @@ def test_code_is_taken_from_the_first_fenced_block(run, cell, text):
     assert step.reasoning.split("\n")[0] == ("Look." if "Look." in text else "")
 
 
-@pytest.mark.parametrize("text", ["", "   ", "I am not sure.", "```python\n```", "```json\n{}\n```", "[[ ## code ## ]]"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "I am not sure.", "```python\n```", "```json\n{}\n```", "[[ ## code ## ]]"]
+)
 def test_a_reply_without_a_cell_is_told_what_to_send(run, cell, text):
     prediction, lm = run(RLM("a -> b: int"), [text, cell("SUBMIT(1)")], a="x")
     assert prediction.trajectory[0].error == "no cell in the reply"

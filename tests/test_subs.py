@@ -26,7 +26,9 @@ class Shout(dspy.Module):
 
 
 def test_llm_query_is_there_by_default_and_answers_with_text(run, cell):
-    prediction, lm = run(RLM("a -> b"), [cell("SUBMIT(llm_query('Why ' + a))"), answers(response="Because.")], a="blue?")
+    prediction, lm = run(
+        RLM("a -> b"), [cell("SUBMIT(llm_query('Why ' + a))"), answers(response="Because.")], a="blue?"
+    )
     assert prediction.b == "Because."
     assert "Why blue?" in lm.calls[1][-1]["content"]
     (call,) = prediction.trajectory[0].sub_calls

@@ -144,7 +144,9 @@ class P:
 
 
 @pytest.mark.parametrize(("annotation", "argument", "expected"), OUTPUTS, ids=lambda value: str(value)[:40])
-@pytest.mark.parametrize("form", ["SUBMIT({})", "SUBMIT(b={})", "SUBMIT({{'b': {}}})"], ids=["position", "name", "dict"])
+@pytest.mark.parametrize(
+    "form", ["SUBMIT({})", "SUBMIT(b={})", "SUBMIT({{'b': {}}})"], ids=["position", "name", "dict"]
+)
 def test_outputs_of_every_type_are_accepted(annotation, argument, expected, form):
     if form.startswith("SUBMIT({{") and annotation is Any:
         return  # a dict with the output's name is the output by name
@@ -266,7 +268,6 @@ def test_a_serializable_value_is_set_up_by_its_own_protocol(run, cell):
 def test_an_input_that_cannot_travel_is_refused_before_any_lm_call(run):
     with pytest.raises(UsageError, match="'a'"):
         run(RLM(_task(a=Any, b=int)), [], a=object())
-
 
 
 def test_inputs_that_a_cell_changed_are_back_in_the_next(run, cell):

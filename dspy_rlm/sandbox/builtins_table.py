@@ -30,9 +30,7 @@ _CONSTANTS = words("None True False Ellipsis NotImplemented")
 _EXCEPTIONS = [
     name
     for name, value in vars(builtins).items()
-    if isinstance(value, type)
-    and issubclass(value, BaseException)
-    and not name.startswith("_")
+    if isinstance(value, type) and issubclass(value, BaseException) and not name.startswith("_")
 ]
 
 
@@ -46,9 +44,7 @@ def safe_print(
     """Stand-in for `print`: writes to the cell's output, or to a file object of the cell."""
     for name, separator in (("sep", sep), ("end", end)):
         if separator is not None and not isinstance(separator, str):
-            raise TypeError(
-                f"{name} must be None or a string, not {type(separator).__name__}"
-            )
+            raise TypeError(f"{name} must be None or a string, not {type(separator).__name__}")
     stream = sys.stdout if file is None else file
     # Two writes, so that a huge text is not copied for the sake of its line end.
     stream.write((" " if sep is None else sep).join(map(str, values)))
@@ -79,18 +75,13 @@ def internal_import(
     """
     module = sys.modules.get(name)
     if level or module is None or name.partition(".")[0] not in sys.stdlib_module_names:
-        raise ImportError(
-            f"the module {name!r} is not available inside a cell", name=name
-        )
+        raise ImportError(f"the module {name!r} is not available inside a cell", name=name)
     return module if fromlist else sys.modules[name.partition(".")[0]]
 
 
 def make_builtins() -> dict[str, Any]:
     """Make the builtins that all sessions of a process start from."""
-    table = {
-        name: getattr(builtins, name)
-        for name in [*_PURE, *_CLASSES, *_CONSTANTS, *_EXCEPTIONS]
-    }
+    table = {name: getattr(builtins, name) for name in [*_PURE, *_CLASSES, *_CONSTANTS, *_EXCEPTIONS]}
     return table | {
         # Stand-ins, each with the reason in its docstring.
         "print": safe_print,

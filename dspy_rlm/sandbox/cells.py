@@ -37,7 +37,6 @@ _SET_NAMES = 8  # variables told of a cell that showed nothing, the last set one
 _SET_SHOWN = 200  # characters of each: nobody asked for all of it
 
 
-
 class SubmitSignal(BaseException):
     """Ends the cell after an accepted `SUBMIT`; the submission itself is on record with the host by then."""
 
@@ -63,17 +62,14 @@ class Namespace:
         ImportError: When an extra module is not installed.
     """
 
-    def __init__(
-        self, *, max_output_chars: int = 10_000, extra_modules: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, *, max_output_chars: int = 10_000, extra_modules: Sequence[str] = ()) -> None:
         self.max_output_chars = max_output_chars
         self.importer = Importer(extra_modules) if extra_modules else _NO_IMPORTS
         self.sink = PrintSink(max_output_chars)
         self.variables: dict[str, Any] = {
             "__name__": CELL_MODULE,
             "__doc__": None,
-            "__builtins__": _BUILTINS
-            | {IMPORT: self.importer.load, SUBMIT_SIGNAL: SubmitSignal},
+            "__builtins__": _BUILTINS | {IMPORT: self.importer.load, SUBMIT_SIGNAL: SubmitSignal},
         }
         self._module = ModuleType(CELL_MODULE)
         self._restored: dict[str, Any] = {}
@@ -104,10 +100,7 @@ class Namespace:
     def restore(self) -> None:
         """Undo what a cell did to the names that are not its own."""
         variables = self.variables
-        if (
-            variables.get("print", _MISSING) is not _MISSING
-            and "print" not in self._restored
-        ):
+        if variables.get("print", _MISSING) is not _MISSING and "print" not in self._restored:
             del variables["print"]
         for name, value in self._restored.items():
             if variables.get(name, _MISSING) is not value:
@@ -128,9 +121,7 @@ class Namespace:
                 sys.modules[CELL_MODULE] = main
 
 
-def compile_cell(
-    source: str, number: int, namespace: Namespace | None = None
-) -> Compiled | Refused:
+def compile_cell(source: str, number: int, namespace: Namespace | None = None) -> Compiled | Refused:
     """Compile a cell through the policy.
 
     Args:
@@ -173,9 +164,7 @@ def compile_cell(
             lines,
         )
     except ValueError as error:
-        return _syntax_refusal(
-            1, f"{error}: write null characters as \\0 inside strings", lines
-        )
+        return _syntax_refusal(1, f"{error}: write null characters as \\0 inside strings", lines)
 
 
 def _set_names(tree: ast.Module) -> tuple[str, ...]:
@@ -243,7 +232,7 @@ def run_cell(compiled: Compiled, namespace: Namespace) -> Ran | Failed:
                 variables = _set_variables(compiled.sets, namespace)
         except (SubmitSignal, MemoryError):
             raise
-        except BaseException as error:  # noqa: BLE001  # whatever leaves a cell is its outcome
+        except BaseException as error:  # whatever leaves a cell is its outcome
             return Failed(namespace.output(), _cell_error(error))
         finally:
             join_threads()
@@ -263,7 +252,7 @@ def _execute(code: CodeType, variables: dict[str, Any]) -> Any:
             awaited: Coroutine[Any, Any, Any] = eval(code, variables)
             asyncio.run(awaited)
         else:
-            exec(code, variables)  # noqa: S102  # what this module is for; the policy has admitted it
+            exec(code, variables)  # what this module is for; the policy has admitted it
         return variables.get(VALUE)
     finally:
         variables.pop(VALUE, None)

@@ -26,10 +26,7 @@ class Facade:
             raise AttributeError(f"{self!r} has no attribute {name!r}")
         module = self.__dict__["__name__"]
         hint = DENIED.get(module, {}).get(name)
-        raise AttributeError(
-            f"module {module!r} has no attribute {name!r} here"
-            + (f": {hint}" if hint else "")
-        )
+        raise AttributeError(f"module {module!r} has no attribute {name!r} here" + (f": {hint}" if hint else ""))
 
     def __repr__(self) -> str:
         return f"<module {self.__dict__['__name__']!r}>"
@@ -52,15 +49,11 @@ class OptInFacade(Facade):
         if not isinstance(value, types.ModuleType):
             return frozen(value)
         if value.__name__.partition(".")[0] != module.__name__.partition(".")[0]:
-            raise AttributeError(
-                f"{self!r} has no attribute {name!r} here: import it by its own name"
-            )
+            raise AttributeError(f"{self!r} has no attribute {name!r} here: import it by its own name")
         return opt_in_facade(value)
 
     def __dir__(self) -> list[str]:
-        return [
-            name for name in dir(self.__dict__["_module"]) if not name.startswith("_")
-        ]
+        return [name for name in dir(self.__dict__["_module"]) if not name.startswith("_")]
 
 
 def frozen(value: Any) -> Any:
@@ -92,12 +85,7 @@ def opt_in_facade(module: types.ModuleType) -> OptInFacade:
 
 
 def _build() -> dict[str, Facade]:
-    built = {
-        name: make_facade(
-            name, {key: frozen(value) for key, value in MODULES[name].items()}
-        )
-        for name in MODULES
-    }
+    built = {name: make_facade(name, {key: frozen(value) for key, value in MODULES[name].items()}) for name in MODULES}
     for name in SUBMODULES:
         parent, _, child = name.rpartition(".")
         built[parent].__dict__[child] = built[name]
@@ -135,11 +123,7 @@ class Importer:
     def public_names(self, module: str) -> Iterable[str] | None:
         """List what `from module import *` binds, or return None for a module that cells do not have."""
         facade = self._find(module)
-        return (
-            None
-            if facade is None
-            else [name for name in dir(facade) if not is_dunder(name)]
-        )
+        return None if facade is None else [name for name in dir(facade) if not is_dunder(name)]
 
     def load(self, module: str, name: str | None, top: bool) -> Any:
         """Run one import: the module itself, its topmost package, or one of its names.
@@ -158,7 +142,5 @@ class Importer:
         except AttributeError as error:
             submodule = self._find(f"{module}.{name}")
             if submodule is None:
-                raise ImportError(
-                    f"cannot import name {name!r} from {module!r}: {error}", name=module
-                ) from None
+                raise ImportError(f"cannot import name {name!r} from {module!r}: {error}", name=module) from None
             return submodule

@@ -34,15 +34,11 @@ class ThreadPoolExecutor:
         initargs: tuple[Any, ...] = (),
     ) -> None:
         workers = min(max_workers or 16, _MAX_THREADS)
-        pool = concurrent.futures.ThreadPoolExecutor(
-            workers, thread_name_prefix, initializer, initargs
-        )
+        pool = concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix, initializer, initargs)
         _real[self] = pool
         _started.append(pool)
 
-    def submit(
-        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> concurrent.futures.Future[Any]:
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
         """Run one call in a thread and return its future."""
         return _real[self].submit(function, *args, **kwargs)  # type: ignore[no-any-return]
 
@@ -81,18 +77,14 @@ class Thread:
         *,
         daemon: bool | None = None,
     ) -> None:
-        self._call = (
-            (lambda: target(*args, **(kwargs or {}))) if target else (lambda: None)
-        )
-        _real[self] = threading.Thread(
-            target=self._run_reporting, name=name, daemon=True
-        )
+        self._call = (lambda: target(*args, **(kwargs or {}))) if target else (lambda: None)
+        _real[self] = threading.Thread(target=self._run_reporting, name=name, daemon=True)
         self.name, self.daemon = _real[self].name, bool(daemon)
 
     def _run_reporting(self) -> None:
         try:
             self.run()
-        except Exception as error:  # noqa: BLE001  # as threading does: a thread's exception is printed
+        except Exception as error:  # as threading does: a thread's exception is printed
             print(f"Exception in thread {self.name}:\n{format_trace(error)}", file=sys.stderr)
 
     def run(self) -> None:
@@ -138,9 +130,7 @@ class Loop:
         """Start a coroutine in the running loop."""
         return asyncio.create_task(coroutine)
 
-    def run_in_executor(
-        self, _executor: object, function: Callable[..., Any], *args: Any
-    ) -> Any:
+    def run_in_executor(self, _executor: object, function: Callable[..., Any], *args: Any) -> Any:
         """Run a plain function in a thread, and await it."""
         return asyncio.to_thread(function, *args)
 
@@ -190,8 +180,7 @@ FUTURES: dict[str, Any] = {
     **{
         name: getattr(concurrent.futures, name)
         for name in words(
-            "Future as_completed wait TimeoutError CancelledError FIRST_COMPLETED FIRST_EXCEPTION "
-            "ALL_COMPLETED"
+            "Future as_completed wait TimeoutError CancelledError FIRST_COMPLETED FIRST_EXCEPTION ALL_COMPLETED"
         )
     },
 }
@@ -199,8 +188,6 @@ THREADING: dict[str, Any] = {
     "Thread": Thread,
     **{
         name: getattr(threading, name)
-        for name in words(
-            "Lock RLock Event Condition Semaphore BoundedSemaphore Barrier local get_ident active_count"
-        )
+        for name in words("Lock RLock Event Condition Semaphore BoundedSemaphore Barrier local get_ident active_count")
     },
 }

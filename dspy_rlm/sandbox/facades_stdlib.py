@@ -66,9 +66,7 @@ def singledispatch(function: Callable[..., Any]) -> Any:
         return dispatcher.register(annotation, kind)
 
     functools.update_wrapper(dispatch, function)
-    vars(dispatch).update(
-        register=register, dispatch=dispatcher.dispatch, registry=dispatcher.registry
-    )
+    vars(dispatch).update(register=register, dispatch=dispatcher.dispatch, registry=dispatcher.registry)
     return dispatch
 
 
@@ -115,9 +113,7 @@ def safe_get_origin(annotation: Any) -> Any:
 
 
 def _with_public_match_args(kind: type, options: dict[str, Any]) -> dict[str, Any]:
-    names = {
-        name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())
-    }
+    names = {name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())}
     return options if all(map(is_plain, names)) else options | {"match_args": False}
 
 
@@ -169,10 +165,7 @@ def _checked_enum(original: Any) -> Any:
     return _CheckedEnumType(original.__name__, (original,), body)
 
 
-_ENUMS = {
-    name: _checked_enum(getattr(enum, name))
-    for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")
-}
+_ENUMS = {name: _checked_enum(getattr(enum, name)) for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag")}
 
 # ast
 
@@ -193,16 +186,10 @@ def _print_text(text: str, file: Any) -> None:
 
 def _format_exc(*_limits: Any, **_options: Any) -> str:
     """Format the exception being handled, with the cell's own frames."""
-    return (
-        formatting_trace.format_trace(sys.exception())
-        if sys.exception()
-        else "NoneType: None\n"
-    )
+    return formatting_trace.format_trace(sys.exception()) if sys.exception() else "NoneType: None\n"
 
 
-def _format_exception(
-    error: Any, value: Any = None, *_rest: Any, **_options: Any
-) -> list[str]:
+def _format_exception(error: Any, value: Any = None, *_rest: Any, **_options: Any) -> list[str]:
     """Format an exception as lines, with the cell's own frames."""
     return formatting_trace.format_trace(value or error).splitlines(keepends=True)
 
@@ -217,9 +204,7 @@ def _print_exc(*_limits: Any, file: Any = None, **_options: Any) -> None:
     _print_text(_format_exc(), file)
 
 
-def _print_exception(
-    error: Any, value: Any = None, *_rest: Any, file: Any = None, **_options: Any
-) -> None:
+def _print_exception(error: Any, value: Any = None, *_rest: Any, file: Any = None, **_options: Any) -> None:
     """Print an exception."""
     _print_text("".join(_format_exception(error, value)), file)
 
@@ -242,14 +227,8 @@ DATACLASSES: dict[str, Any] = {
 }
 ENUM: dict[str, Any] = {
     **_ENUMS,
-    **{
-        name: getattr(enum, name)
-        for name in words("auto unique verify member nonmember property")
-    },
-    **{
-        name: getattr(enum, name)
-        for name in words("FlagBoundary EnumCheck STRICT CONFORM EJECT KEEP")
-    },
+    **{name: getattr(enum, name) for name in words("auto unique verify member nonmember property")},
+    **{name: getattr(enum, name) for name in words("FlagBoundary EnumCheck STRICT CONFORM EJECT KEEP")},
     **{name: getattr(enum, name) for name in words("CONTINUOUS NAMED_FLAGS UNIQUE")},
 }
 TRACEBACK: dict[str, Any] = {

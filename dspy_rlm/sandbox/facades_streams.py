@@ -34,21 +34,11 @@ def gzip_open(
     newline: str | None = None,
 ) -> Any:
     """Open a gzip stream over a binary file object, as `gzip.open` does; paths are refused."""
-    if isinstance(filename, str | bytes) or not hasattr(
-        filename, "write" if "w" in mode else "read"
-    ):
+    if isinstance(filename, str | bytes) or not hasattr(filename, "write" if "w" in mode else "read"):
         raise OSError(_NO_FILES)
     writing = any(letter in mode for letter in "wax")
-    stream = (
-        _GzipWriter(filename, compresslevel)
-        if writing
-        else io.BytesIO(gzip.decompress(filename.read()))
-    )
-    return (
-        io.TextIOWrapper(stream, encoding or "utf-8", errors, newline)
-        if "t" in mode
-        else stream
-    )
+    stream = _GzipWriter(filename, compresslevel) if writing else io.BytesIO(gzip.decompress(filename.read()))
+    return io.TextIOWrapper(stream, encoding or "utf-8", errors, newline) if "t" in mode else stream
 
 
 def gzip_file(
@@ -59,9 +49,7 @@ def gzip_file(
     mtime: Any = None,
 ) -> Any:
     """Open a gzip stream as `gzip.GzipFile(fileobj=...)` does; paths are refused."""
-    return gzip_open(
-        filename if fileobj is None else fileobj, mode or "rb", compresslevel
-    )
+    return gzip_open(filename if fileobj is None else fileobj, mode or "rb", compresslevel)
 
 
 GZIP: dict[str, Any] = {

@@ -79,14 +79,10 @@ DENIED: dict[str, dict[str, str]] = {
         "no_type_check": "it writes to what it decorates; leave it out",
         "no_type_check_decorator": "it writes to what it decorates; leave it out",
     },
-    "functools": {
-        "singledispatchmethod": f"{_EVALUATES}; use functools.singledispatch or isinstance"
-    },
+    "functools": {"singledispatchmethod": f"{_EVALUATES}; use functools.singledispatch or isinstance"},
     "collections": {"UserString": "its format reads any attribute; derive from str"},
     "contextlib": {"chdir": "there are no files here"},
-    "dataclasses": {
-        "make_dataclass": "it makes code from text; write a class statement with @dataclass"
-    },
+    "dataclasses": {"make_dataclass": "it makes code from text; write a class statement with @dataclass"},
     "random": {"SystemRandom": "use random.Random"},
     "csv": {},
     "calendar": {
@@ -115,16 +111,10 @@ DENIED: dict[str, dict[str, str]] = {
 
 
 def _public(module: ModuleType, **replaced: Any) -> dict[str, Any]:
-    listed = getattr(module, "__all__", None) or [
-        name for name in dir(module) if not name.startswith("_")
-    ]
+    listed = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
     denied = DENIED.get(module.__name__, {})
     names = {name: getattr(module, name) for name in listed if name not in denied}
-    return {
-        name: value
-        for name, value in names.items()
-        if not isinstance(value, ModuleType)
-    } | replaced
+    return {name: value for name, value in names.items() if not isinstance(value, ModuleType)} | replaced
 
 
 def _only(module: ModuleType, names: str) -> dict[str, Any]:
@@ -138,9 +128,7 @@ MODULES: dict[str, Mapping[str, Any]] = {
     "asyncio": ASYNCIO,
     "base64": _public(base64),
     "binascii": _public(binascii),
-    "bisect": _only(
-        bisect, "bisect bisect_left bisect_right insort insort_left insort_right"
-    ),
+    "bisect": _only(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"),
     "calendar": _public(calendar, mdays=calendar.mdays),
     "cmath": _public(cmath),
     "collections": _public(collections, namedtuple=namedtuple),

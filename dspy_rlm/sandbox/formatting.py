@@ -113,11 +113,7 @@ def bounded_repr(value: Any, limit: int) -> Output:
     Returns:
         Head and tail; the length is true for all but huge text and containers, whose middles are left out.
     """
-    return (
-        cut(_shown(value, max(limit, 1_000)), limit)
-        if _is_huge(value, limit)
-        else cut(repr(value), limit)
-    )
+    return cut(_shown(value, max(limit, 1_000)), limit) if _is_huge(value, limit) else cut(repr(value), limit)
 
 
 def _is_huge(value: Any, limit: int) -> bool:
@@ -157,9 +153,7 @@ def _shown(value: Any, limit: int, depth: int = 0) -> str:
         if len(value) <= limit:
             return repr(value)
         half = limit // 2
-        return (
-            f"{value[:half]!r} … ({len(value):,} characters in all) … {value[-half:]!r}"
-        )
+        return f"{value[:half]!r} … ({len(value):,} characters in all) … {value[-half:]!r}"
     if kind not in _BRACKETS:
         return repr(value)
     if depth > 4:
@@ -176,11 +170,7 @@ def _shown(value: Any, limit: int, depth: int = 0) -> str:
     if len(value) <= _LONG:
         return before + ", ".join(map(show, items)) + after
     head, tail = _ENDS
-    last = (
-        reversed(list(islice(reversed(items), tail)))
-        if kind not in (set, frozenset)
-        else ()
-    )
+    last = reversed(list(islice(reversed(items), tail))) if kind not in (set, frozenset) else ()
     shown = [
         *map(show, islice(items, head)),
         f"… ({len(value):,} items in all) …",

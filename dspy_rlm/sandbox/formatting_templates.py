@@ -39,13 +39,8 @@ def template_refusal(template: str) -> str | None:
                 closed = name
                 break
     except ValueError:
-        return (
-            None  # fields after a malformed one are never reached by str.format either
-        )
-    return (
-        closed
-        and f"a format template cannot read the attribute {closed!r}: pass the value itself"
-    )
+        return None  # fields after a malformed one are never reached by str.format either
+    return closed and f"a format template cannot read the attribute {closed!r}: pass the value itself"
 
 
 class Formatter:
@@ -62,9 +57,7 @@ class Formatter:
         """Format a template with values given as a sequence and a mapping."""
         return self._expand(str.__str__(format_string), args, kwargs, 0, 0)[0]
 
-    def _expand(
-        self, template: str, args: Any, kwargs: Any, counter: int, depth: int
-    ) -> tuple[str, int]:
+    def _expand(self, template: str, args: Any, kwargs: Any, counter: int, depth: int) -> tuple[str, int]:
         if depth > _MAX_NESTING:
             raise ValueError("Max string recursion exceeded")
         parts: list[str] = []
@@ -75,25 +68,17 @@ class Formatter:
             if field == "" or field[0] in ".[":
                 field, counter = f"{counter}{field}", counter + 1
             value, _ = self.get_field(field, args, kwargs)
-            expanded, counter = self._expand(
-                spec or "", args, kwargs, counter, depth + 1
-            )
-            parts.append(
-                self.format_field(self.convert_field(value, conversion), expanded)
-            )
+            expanded, counter = self._expand(spec or "", args, kwargs, counter, depth + 1)
+            parts.append(self.format_field(self.convert_field(value, conversion), expanded))
         return "".join(parts), counter
 
-    def get_field(
-        self, field_name: str, args: Any, kwargs: Any
-    ) -> tuple[Any, int | str]:
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, int | str]:
         """Find the value a field names, and the key of its first step."""
         first, steps = formatter_field_name_split(str.__str__(field_name))
         value = self.get_value(first, args, kwargs)
         for is_attribute, step in steps:
             if is_attribute and not is_plain(step):
-                raise AttributeError(
-                    f"a format template cannot read the attribute {step!r}: pass the value itself"
-                )
+                raise AttributeError(f"a format template cannot read the attribute {step!r}: pass the value itself")
             value = getattr(value, step) if is_attribute else value[step]
         return value, first
 
@@ -114,9 +99,7 @@ class Formatter:
         """Format one value."""
         return format(value, format_spec)
 
-    def parse(
-        self, format_string: str
-    ) -> Iterator[tuple[str, str | None, str | None, str | None]]:
+    def parse(self, format_string: str) -> Iterator[tuple[str, str | None, str | None, str | None]]:
         """Split a template into (literal, field, spec, conversion) tuples."""
         parsed: Iterator[tuple[str, str | None, str | None, str | None]] = formatter_parser(str.__str__(format_string))
         return parsed

@@ -33,14 +33,8 @@ def own_frames(error: BaseException) -> list[Frame]:
         code: CodeType = step.tb_frame.f_code
         if code.co_filename.startswith(CELL_FILE):
             lines = SOURCES.get(code.co_filename, [])
-            text = (
-                lines[step.tb_lineno - 1].strip()
-                if 0 < step.tb_lineno <= len(lines)
-                else ""
-            )
-            frames.append(
-                Frame(code.co_filename, step.tb_lineno, text, code.co_qualname)
-            )
+            text = lines[step.tb_lineno - 1].strip() if 0 < step.tb_lineno <= len(lines) else ""
+            frames.append(Frame(code.co_filename, step.tb_lineno, text, code.co_qualname))
         step = step.tb_next
     return frames
 
@@ -49,7 +43,7 @@ def message_of(error: BaseException) -> str:
     """Give an exception's message, cut to 2,000 characters, with a hint where a builtin is missing."""
     try:
         message = str(error)
-    except Exception as broken:  # noqa: BLE001  # a cell's class may raise anything here, and it is said so
+    except Exception as broken:  # a cell's class may raise anything here, and it is said so
         return f"<its message cannot be shown: {type(broken).__name__}>"
     if isinstance(error, NameError) and error.name in ABSENT_BUILTINS:
         message = f"{message}: {ABSENT_BUILTINS[error.name]}"
@@ -61,12 +55,8 @@ def message_of(error: BaseException) -> str:
 def describe(error: BaseException) -> str:
     """Give the last line of a trace: class and message."""
     message = message_of(error)
-    notes = "".join(
-        f"\n{note}" for note in getattr(error, "__notes__", ()) if isinstance(note, str)
-    )
-    return (
-        f"{type(error).__name__}: {message}" if message else type(error).__name__
-    ) + notes
+    notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()) if isinstance(note, str))
+    return (f"{type(error).__name__}: {message}" if message else type(error).__name__) + notes
 
 
 def _frame_lines(error: BaseException) -> list[str]:
@@ -85,9 +75,7 @@ def _frame_lines(error: BaseException) -> list[str]:
     return lines
 
 
-def format_trace(
-    error: BaseException | None, *, _depth: int = 0, _seen: frozenset[int] = frozenset()
-) -> str:
+def format_trace(error: BaseException | None, *, _depth: int = 0, _seen: frozenset[int] = frozenset()) -> str:
     """Format an exception with its causes and, for a group, the exceptions in it.
 
     Args:
@@ -102,14 +90,10 @@ def format_trace(
     text = ""
     if error.__cause__ is not None:
         text += format_trace(error.__cause__, _depth=_depth + 1, _seen=seen)
-        text += (
-            "\nThe above exception was the direct cause of the following exception:\n\n"
-        )
+        text += "\nThe above exception was the direct cause of the following exception:\n\n"
     elif error.__context__ is not None and not error.__suppress_context__:
         text += format_trace(error.__context__, _depth=_depth + 1, _seen=seen)
-        text += (
-            "\nDuring handling of the above exception, another exception occurred:\n\n"
-        )
+        text += "\nDuring handling of the above exception, another exception occurred:\n\n"
     text += (
         "\n".join(
             [

@@ -80,18 +80,12 @@ def is_own_class(kind: Any) -> bool:
 
 
 def _is_vetted(kind: type) -> bool:
-    return (
-        kind.__module__ == CELL_MODULE
-        or kind.__module__ in VETTED_MODULES
-        or kind in _BASES_OF_OURS
-    )
+    return kind.__module__ == CELL_MODULE or kind.__module__ in VETTED_MODULES or kind in _BASES_OF_OURS
 
 
 def is_own_function(value: Any) -> bool:
     """Say whether a function's code was compiled from a cell."""
-    return type(value) is types.FunctionType and value.__code__.co_filename.startswith(
-        CELL_FILE
-    )
+    return type(value) is types.FunctionType and value.__code__.co_filename.startswith(CELL_FILE)
 
 
 def is_own(value: Any) -> bool:
@@ -123,9 +117,7 @@ def read(value: Any, name: str) -> Any:
     if name in GUARDED_ATTRIBUTES:
         return _screened(getattr(value, name), name)
     if not is_own_class(type(value)) and not is_own_class(value):
-        raise AttributeError(
-            f"{name!r} of {type(value).__name__!r} objects is private: use their public methods"
-        )
+        raise AttributeError(f"{name!r} of {type(value).__name__!r} objects is private: use their public methods")
     return getattr(value, name)
 
 
@@ -142,9 +134,7 @@ def _screened(found: Any, name: str) -> Any:
 def _checked_register(register: Any) -> Callable[[type], type]:
     def checked(kind: type) -> type:
         if not is_own_class(kind) or not is_own_class(register.__self__):
-            raise TypeError(
-                "register() takes classes defined in a cell, on an abstract class defined in a cell"
-            )
+            raise TypeError("register() takes classes defined in a cell, on an abstract class defined in a cell")
         return register(kind)  # type: ignore[no-any-return]
 
     return checked
@@ -181,22 +171,12 @@ def writable(value: Any) -> Any:
     Raises:
         TypeError: When the object is not the cell's own: modules, foreign classes and functions are read-only.
     """
-    if is_own(value) or (
-        isinstance(value, _WRITABLE_TYPES) and not isinstance(value, type)
-    ):
+    if is_own(value) or (isinstance(value, _WRITABLE_TYPES) and not isinstance(value, type)):
         return value
-    if type(value).__module__.partition(".")[0] in OPTED_IN and not isinstance(
-        value, type
-    ):
+    if type(value).__module__.partition(".")[0] in OPTED_IN and not isinstance(value, type):
         return value
-    what = (
-        f"class {value.__name__!r}"
-        if isinstance(value, type)
-        else f"{type(value).__name__!r} object"
-    )
-    raise TypeError(
-        f"the attributes of this {what} are read-only: derive a class of your own, or use a variable"
-    )
+    what = f"class {value.__name__!r}" if isinstance(value, type) else f"{type(value).__name__!r} object"
+    raise TypeError(f"the attributes of this {what} are read-only: derive a class of your own, or use a variable")
 
 
 def _checked_write(value: Any, name: str) -> str:

@@ -16,9 +16,7 @@ class _OneArgument(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs:
-            raise TypeError(
-                "type() takes one argument here: write a class statement to make a class"
-            )
+            raise TypeError("type() takes one argument here: write a class statement to make a class")
         kind = builtins.type(args[0])
         return cls if issubclass(kind, builtins.type) else kind
 
@@ -40,29 +38,21 @@ safe_type = _OneArgument(
 abstract_meta = _OneArgument("ABCMeta", (), {"__module__": "abc"})
 
 
-def build_class(
-    body: Callable[[], Any], name: str, *bases: Any, **keywords: Any
-) -> Any:
+def build_class(body: Callable[[], Any], name: str, *bases: Any, **keywords: Any) -> Any:
     """Stand in for `__build_class__`, which every class statement calls."""
     metaclass = keywords.pop("metaclass", safe_type)
     if metaclass is abstract_meta:
         keywords["metaclass"] = abc.ABCMeta
     elif metaclass is not safe_type:
-        raise TypeError(
-            "metaclasses are not available here: use a class decorator or __init_subclass__"
-        )
+        raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
     for base in bases:
         if isinstance(base, _OneArgument):
-            raise TypeError(
-                "metaclasses are not available here: use a class decorator or __init_subclass__"
-            )
+            raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
         if isinstance(base, type):
             close_match_args(base)
         if isinstance(base, type) and issubclass(base, BaseExceptionGroup):
             # CPython up to 3.12.8 trusts what an overridden split() returns, and confuses types.
-            raise TypeError(
-                "classes cannot derive from exception groups here: raise ExceptionGroup itself"
-            )
+            raise TypeError("classes cannot derive from exception groups here: raise ExceptionGroup itself")
     made = builtins.__build_class__(body, name, *bases, **keywords)
     return close_match_args(made)
 
@@ -70,9 +60,7 @@ def build_class(
 def close_match_args(kind: Any) -> Any:
     """Keep positional patterns from reading attributes that are not plain: generated classes name their fields so."""
     names = getattr(kind, "__match_args__", ())
-    if type(names) is tuple and all(
-        type(name) is str and is_plain(name) for name in names
-    ):
+    if type(names) is tuple and all(type(name) is str and is_plain(name) for name in names):
         return kind
     type.__setattr__(kind, "__match_args__", ())
     return kind

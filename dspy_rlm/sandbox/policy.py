@@ -38,28 +38,16 @@ class CellPolicy(ImportPolicy):
     def _attribute(self, node: ast.Attribute) -> Visited:
         writing = not isinstance(node.ctx, ast.Load)
         reason = attribute_refusal(node.attr, writing=writing)
-        if (
-            reason is not None
-            and not writing
-            and node.attr in ("__setattr__", "__delattr__")
-        ):
-            return self._later(
-                call(READ, [node.value, constant(node.attr, node)], node)
-            )
+        if reason is not None and not writing and node.attr in ("__setattr__", "__delattr__"):
+            return self._later(call(READ, [node.value, constant(node.attr, node)], node))
         if reason is not None:
             self.error(node, reason)
         elif writing:
             node.value = self._checked(node.value, WRITABLE)
         elif node.attr in GUARDED_ATTRIBUTES:
             if not self._is_harmless_template(node):
-                return self._later(
-                    call(READ, [node.value, constant(node.attr, node)], node)
-                )
-        elif (
-            node.attr.startswith("_")
-            and not is_dunder(node.attr)
-            and node.attr not in PLAIN_PRIVATE
-        ):
+                return self._later(call(READ, [node.value, constant(node.attr, node)], node))
+        elif node.attr.startswith("_") and not is_dunder(node.attr) and node.attr not in PLAIN_PRIVATE:
             return self._private(node)
         return self._later(node)
 
@@ -106,20 +94,14 @@ class CellPolicy(ImportPolicy):
     def _assign(self, node: ast.Assign) -> Visited:
         target = node.targets[0]
         is_match_args = isinstance(target, ast.Name) and target.id == "__match_args__"
-        if (
-            is_match_args
-            and len(node.targets) == 1
-            and self._is_plain_tuple(node.value)
-        ):
+        if is_match_args and len(node.targets) == 1 and self._is_plain_tuple(node.value):
             self._literal_match_args.add(target)
         return self._later(node)
 
     @staticmethod
     def _is_plain_tuple(value: ast.expr) -> bool:
         return isinstance(value, ast.Tuple) and all(
-            isinstance(item, ast.Constant)
-            and isinstance(item.value, str)
-            and is_plain(item.value)
+            isinstance(item, ast.Constant) and isinstance(item.value, str) and is_plain(item.value)
             for item in value.elts
         )
 
@@ -131,9 +113,7 @@ class CellPolicy(ImportPolicy):
             )
         return self._later(node)
 
-    def _definition(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    ) -> Visited:
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Visited:
         name = node.name
         if isinstance(node, ast.ClassDef) or name in (
             "__slots__",

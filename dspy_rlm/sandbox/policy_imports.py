@@ -46,11 +46,7 @@ class ImportPolicy(PolicyWalk):
         for alias in node.names:
             self._check_module(node, alias.name)
             target = alias.asname or alias.name.partition(".")[0]
-            bound.append(
-                self._bound_import(
-                    node, target, alias.name, None, top=alias.asname is None
-                )
-            )
+            bound.append(self._bound_import(node, target, alias.name, None, top=alias.asname is None))
         return bound
 
     def _import_from(self, node: ast.ImportFrom) -> Visited:
@@ -67,41 +63,26 @@ class ImportPolicy(PolicyWalk):
         for alias in node.names:
             names = sorted(public or ()) if alias.name == "*" else [alias.name]
             for name in names:
-                bound.append(
-                    self._bound_import(
-                        node, alias.asname or name, node.module, name, top=False
-                    )
-                )
+                bound.append(self._bound_import(node, alias.asname or name, node.module, name, top=False))
         return bound or ast.copy_location(ast.Pass(), node)
 
     def _check_module(self, node: ast.stmt, module: str) -> Iterable[str] | None:
         public = self._find_module(module)
         if public is None and node not in self._tolerated_imports:
-            hint = MODULE_HINTS.get(module) or MODULE_HINTS.get(
-                module.partition(".")[0]
-            )
+            hint = MODULE_HINTS.get(module) or MODULE_HINTS.get(module.partition(".")[0])
             self.error(
                 node,
                 f"the module {module!r} is not available here: {hint or 'write it in plain Python'}",
             )
         return public
 
-    def _bound_import(
-        self, node: ast.stmt, target: str, module: str, name: str | None, *, top: bool
-    ) -> ast.stmt:
+    def _bound_import(self, node: ast.stmt, target: str, module: str, name: str | None, *, top: bool) -> ast.stmt:
         self._bind(node, target)
         where = [constant(module, node), constant(name, node), constant(top, node)]
         store = ast.copy_location(ast.Name(target, ast.Store()), node)
-        return ast.copy_location(
-            ast.Assign([store], call(IMPORT, list(where), node)), node
-        )
+        return ast.copy_location(ast.Assign([store], call(IMPORT, list(where), node)), node)
 
     @staticmethod
     def _catches_import_error(handler: ast.ExceptHandler) -> bool:
-        kinds = (
-            handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        )
-        return any(
-            kind is None or getattr(kind, "id", None) in _CATCHES_IMPORT_ERROR
-            for kind in kinds
-        )
+        kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        return any(kind is None or getattr(kind, "id", None) in _CATCHES_IMPORT_ERROR for kind in kinds)

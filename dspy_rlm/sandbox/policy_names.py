@@ -28,21 +28,15 @@ SPECIAL_METHODS = frozenset(
 """)
     + [
         f"__{prefix}{operation}__"
-        for operation in words(
-            "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor"
-        )
+        for operation in words("add sub mul matmul truediv floordiv mod pow lshift rshift and or xor")
         for prefix in ("", "r", "i")
     ]
 )
 
 # May be defined in a class, never read: called with chosen arguments they write to objects of others.
-DEFINED_ONLY = frozenset(
-    {"__setattr__", "__delattr__", "__get__", "__set__", "__delete__", "__set_name__"}
-)
+DEFINED_ONLY = frozenset({"__setattr__", "__delattr__", "__get__", "__set__", "__delete__", "__set_name__"})
 
-DEFINABLE_NAMES = (
-    SPECIAL_METHODS | DEFINED_ONLY | {"__slots__", "__match_args__", "__doc__"}
-)
+DEFINABLE_NAMES = SPECIAL_METHODS | DEFINED_ONLY | {"__slots__", "__match_args__", "__doc__"}
 
 READABLE_DUNDERS = SPECIAL_METHODS | frozenset(
     {
@@ -83,9 +77,7 @@ CLOSED_ATTRIBUTES = frozenset(
 GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj", "register"})
 
 # Made by namedtuple and enum for the user to call, harmless on every object.
-PLAIN_PRIVATE = frozenset(
-    {"_", "_asdict", "_fields", "_field_defaults", "_make", "_replace"}
-)
+PLAIN_PRIVATE = frozenset({"_", "_asdict", "_fields", "_field_defaults", "_make", "_replace"})
 
 ATTRIBUTE_HINTS = {
     "__class__": "write type(x) for x.__class__ (and type(x).__name__ for its name)",
@@ -101,9 +93,7 @@ ATTRIBUTE_HINTS = {
 }
 
 _NO_FILES = "there are no files here: the data is already in the variables"
-_NO_SCOPES = (
-    "name the variable itself (try: x / except NameError: to see whether it exists)"
-)
+_NO_SCOPES = "name the variable itself (try: x / except NameError: to see whether it exists)"
 
 # Builtins that cells do not have, with what to write instead.
 ABSENT_BUILTINS = {
@@ -184,9 +174,7 @@ def attribute_refusal(name: str, *, writing: bool = False) -> str | None:
     """
     if name in CLOSED_ATTRIBUTES:
         return f"the attribute {name!r} is closed: {ATTRIBUTE_HINTS.get(name, 'it leads into the interpreter')}"
-    if not is_dunder(name) or name in (
-        WRITABLE_DUNDERS if writing else READABLE_DUNDERS
-    ):
+    if not is_dunder(name) or name in (WRITABLE_DUNDERS if writing else READABLE_DUNDERS):
         return None
     hint = ATTRIBUTE_HINTS.get(name)
     if hint is None and name.endswith("__"):

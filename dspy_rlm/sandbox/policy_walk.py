@@ -108,11 +108,7 @@ class PolicyWalk(RestrictingNodeTransformer):
 
     def _bind(self, node: ast.AST, name: str | None) -> None:
         if name is not None and is_dunder(name) and name not in DEFINABLE_NAMES:
-            hint = (
-                f"write {name[1:]!r}"
-                if not name.endswith("__")
-                else "choose a name without underscores"
-            )
+            hint = f"write {name[1:]!r}" if not name.endswith("__") else "choose a name without underscores"
             self.error(node, f"names with two leading underscores are closed: {hint}")
         if name == "__match_args__" and node not in self._literal_match_args:
             self.error(
@@ -125,11 +121,7 @@ class PolicyWalk(RestrictingNodeTransformer):
             self._bind(node, node.id)
         elif node.id in ABSENT_BUILTINS:
             self._absent.append(node)
-        elif (
-            is_dunder(node.id)
-            and node.id not in SPECIAL_METHODS
-            and node.id not in ("__name__", "__doc__")
-        ):
+        elif is_dunder(node.id) and node.id not in SPECIAL_METHODS and node.id not in ("__name__", "__doc__"):
             self._bind(node, node.id)
         return node
 
@@ -137,20 +129,14 @@ class PolicyWalk(RestrictingNodeTransformer):
         """Refuse absent builtins unless the cell or the session gives the name a meaning of its own."""
         if not self._absent:
             return
-        bound = {
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 bound.add(node.name)
             elif isinstance(node, ast.arg):
                 bound.add(node.arg)
         for name in self._absent:
-            if is_dunder(name.id) or (
-                name.id not in bound and name.id not in self._known
-            ):
+            if is_dunder(name.id) or (name.id not in bound and name.id not in self._known):
                 self.error(
                     name,
                     f"{name.id!r} is not available here: {ABSENT_BUILTINS[name.id]}",

@@ -49,7 +49,9 @@ def _joined(*parts: str) -> str:
 def _variables_text(variables: tuple[tuple[str, Output], ...]) -> str:
     if not variables:
         return ""
-    return "\n".join(["(nothing was printed; the cell set)", *(f"{name} = {cut_text(text)}" for name, text in variables)])
+    return "\n".join(
+        ["(nothing was printed; the cell set)", *(f"{name} = {cut_text(text)}" for name, text in variables)]
+    )
 
 
 def _error_text(error: CellError) -> str:
@@ -71,9 +73,7 @@ def _refusals_text(refused: Refused) -> str:
 def _rolled_back_text(rolled_back: RolledBack) -> str:
     match rolled_back.reason:
         case "time":
-            return (
-                f"The cell ran longer than {rolled_back.limit:g} seconds. {_ROLLED_BACK} Do less in one cell, or stop early."
-            )
+            return f"The cell ran longer than {rolled_back.limit:g} seconds. {_ROLLED_BACK} Do less in one cell, or stop early."
         case "memory":
             size = f"{rolled_back.limit / 2**30:.3g} GiB"
             return (

@@ -23,7 +23,9 @@ def test_a_value_is_not_left_over_for_the_next_cell(session):
 
 
 def test_a_cell_that_shows_nothing_tells_the_variables_it_set_the_last_set_last(session):
-    outcome = session.run("a = b, (c, *d) = 1, 'xy'\na += (2,)\nfor e in a:\n  if e: f = e\n  else: pass\ndef g(): pass\ng = None\nh: int\nimport re")
+    outcome = session.run(
+        "a = b, (c, *d) = 1, 'xy'\na += (2,)\nfor e in a:\n  if e: f = e\n  else: pass\ndef g(): pass\ng = None\nh: int\nimport re"
+    )
     assert outcome.value is None
     assert [(name, shown.head) for name, shown in outcome.variables] == [
         ("b", "1"), ("c", "'x'"), ("a", "(1, 'xy', 2)"), ("f", "2"), ("g", "None")
@@ -36,7 +38,7 @@ def test_a_cell_that_shows_something_does_not_tell_its_variables(session, source
 
 
 def test_a_long_variable_is_cut(session):
-    (name, shown), = session.run("x = 'a' * 10_000_000").variables
+    ((name, shown),) = session.run("x = 'a' * 10_000_000").variables
     assert name == "x" and len(shown.head) + len(shown.tail) <= 200
 
 
@@ -201,7 +203,9 @@ def test_format_exc_shows_the_cells_own_lines(session):
 
 def test_an_extra_module_is_importable_with_its_submodules():
     namespace = Namespace(extra_modules=("xml.etree.ElementTree",))
-    source = "import xml.etree.ElementTree as ET\nfrom xml.etree import ElementTree\nET.fromstring('<a b=\"1\"/>').get('b')"
+    source = (
+        "import xml.etree.ElementTree as ET\nfrom xml.etree import ElementTree\nET.fromstring('<a b=\"1\"/>').get('b')"
+    )
     compiled = compile_cell(source, 1, namespace)
     assert not isinstance(compiled, Refused)
     outcome = run_cell(compiled, namespace)
