@@ -34,7 +34,8 @@ _BUILTINS = make_builtins()
 _NO_IMPORTS = Importer()
 _MISSING: Any = object()
 _SET_NAMES = 8  # variables told of a cell that showed nothing, the last set ones
-_SET_SHOWN = 200  # characters of each: nobody asked for all of it
+_SET_SHOWN = 80  # characters of each: nobody asked for all of it
+_LAST_SHOWN = 300  # characters of the one set last, which is the likeliest to hold what the cell was for
 
 
 class SubmitSignal(BaseException):
@@ -240,9 +241,12 @@ def run_cell(compiled: Compiled, namespace: Namespace) -> Ran | Failed:
 
 
 def _set_variables(names: Sequence[str], namespace: Namespace) -> tuple[tuple[str, Output], ...]:
-    limit = min(_SET_SHOWN, namespace.max_output_chars)
-    held = [name for name in names if name in namespace.variables]
-    return tuple((name, bounded_repr(namespace.variables[name], limit)) for name in held[-_SET_NAMES:])
+    held = [name for name in names if name in namespace.variables][-_SET_NAMES:]
+    limits = [_SET_SHOWN] * (len(held) - 1) + [_LAST_SHOWN]
+    return tuple(
+        (name, bounded_repr(namespace.variables[name], min(limit, namespace.max_output_chars)))
+        for name, limit in zip(held, limits, strict=False)
+    )
 
 
 def _execute(code: CodeType, variables: dict[str, Any]) -> Any:

@@ -1,0 +1,219 @@
+"""Values from the host to the worker: small ones within the frame, large ones as a memory file, files as they are.
+
+The host is trusted, so that pickle may be used this way round. Objects of the host's own classes do not exist in the
+worker: pydantic models and dataclasses become dicts or records, members of enums their values.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import dataclasses
+import enum
+import io
+import mmap
+import os
+import pickle
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .values import Record
+
+_INLINE = 1 << 16  # bytes up to which a value travels within the frame
+_PIECE = 1 << 22  # characters or bytes handled at a time, so that a copy of all never exists
+Packed = tuple[str, Any]
+
+
+class Packer:
+    """Packs values for one frame.
+
+    Args:
+        make_object: What pydantic models and dataclasses become: `dict` or `Record`.
+        importable: Names of packages, besides the standard library, that the worker has.
+
+    Attributes:
+        fds: The descriptors that must go with the frame; `close` them once it is sent.
+    """
+
+    def __init__(self, make_object: type[dict[str, Any]] | type[Record], importable: Sequence[str] = ()) -> None:
+        self.fds: list[int] = []
+        self._make_object = make_object
+        self._importable = {name.partition(".")[0] for name in importable}
+
+    def pack(self, value: Any) -> Packed:
+        """Pack one value.
+
+        Raises:
+            TypeError: It holds an object that the worker cannot have.
+            OSError: It is the path of a file that cannot be read.
+        """
+        if isinstance(value, Path):
+            self.fds.append(os.open(value, os.O_RDONLY | os.O_CLOEXEC))
+            return "file", None
+        if type(value) is str and len(value) > _INLINE:
+            return "text", self._write_text(value)
+        if type(value) is bytes and len(value) > _INLINE:
+            _write_all(self._memory_file(), value)
+            return "bytes", len(value)
+        return self._pickled(value)
+
+    def _memory_file(self) -> int:
+        self.fds.append(os.memfd_create("input", os.MFD_CLOEXEC))
+        return self.fds[-1]
+
+    def _write_text(self, text: str) -> list[int]:
+        fd = self._memory_file()
+        sizes = []
+        for start in range(0, len(text), _PIECE):
+            piece = text[start : start + _PIECE].encode("utf-8", "surrogatepass")
+            _write_all(fd, piece)
+            sizes.append(len(piece))
+        return sizes
+
+    def _pickled(self, value: Any) -> Packed:
+        spill = _Spill(self._memory_file)
+        try:
+            _Pickler(spill, self._make_object, self._importable).dump(value)
+        except RecursionError:
+            raise TypeError("the value is nested too deeply to go into the sandbox") from None
+        except pickle.PicklingError as error:
+            raise TypeError(f"the value cannot go into the sandbox: {error}") from error
+        return ("pickle", bytes(spill.buffer)) if spill.fd is None else ("big pickle", None)
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        while self.fds:
+            os.close(self.fds.pop())
+
+
+class _Spill:
+    """A file for pickle, in memory until it gets large."""
+
+    def __init__(self, memory_file: Callable[[], int]) -> None:
+        self.buffer = bytearray()
+        self.fd: int | None = None
+        self._memory_file = memory_file
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        if self.fd is None:
+            if len(self.buffer) + size <= _INLINE:
+                self.buffer += data
+                return size
+            self.fd = self._memory_file()
+            _write_all(self.fd, self.buffer)
+        _write_all(self.fd, data)
+        return size
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: _Spill, make_object: Callable[[dict[str, Any]], Any], importable: set[str]) -> None:
+        super().__init__(file, 5)
+        self._make_object = make_object
+        self._importable = importable
+
+    def reducer_override(self, value: Any) -> Any:
+        """Say how to pickle what is not a plain builtin; called by pickle."""
+        if isinstance(value, enum.Enum):
+            return _same, (value.value,)
+        if isinstance(value, Path):
+            return _same, (value.read_text(encoding="utf-8", errors="replace"),)
+        if not isinstance(value, type):
+            fields = _fields_of(value)
+            if fields is not None:
+                return self._make_object, (fields,)
+        self._check(value if isinstance(value, type) or callable(value) else type(value))
+        return NotImplemented
+
+    def _check(self, kind: Any) -> None:
+        module = getattr(kind, "__module__", None) or "builtins"
+        root = module.partition(".")[0]
+        if root in self._importable or module == Record.__module__ or module == __name__:
+            return
+        if root in sys.stdlib_module_names and root != "__main__" and "<" not in kind.__qualname__:
+            return
+        raise TypeError(
+            f"{kind.__qualname__} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
+            "or a pydantic model instead"
+        )
+
+
+def _fields_of(value: Any) -> dict[str, Any] | None:
+    """Give the fields of a pydantic model or dataclass by name, or None for anything else."""
+    if isinstance(value, Record):
+        return None
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(type(value), "model_fields") and hasattr(value, "model_dump"):
+        fields: dict[str, Any] = dict(vars(value))
+        return fields | (getattr(value, "__pydantic_extra__", None) or {})
+    if hasattr(type(value), "toDict"):  # DSPy's examples and predictions
+        found: dict[str, Any] = value.toDict()
+        return found
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _write_all(fd: int, data: Any) -> None:
+    view = memoryview(data).cast("B")
+    while view:
+        view = view[os.write(fd, view[:_PIECE]) :]
+
+
+def unpack(packed: Packed, fds: deque[int]) -> Any:
+    """Unpack a value in the worker.
+
+    Args:
+        packed: What `Packer.pack` returned.
+        fds: The descriptors that came with the frame, in order; the value's own is taken off and closed.
+    """
+    kind, content = packed
+    if kind == "pickle":
+        return pickle.loads(content)  # noqa: S301  # the host is trusted
+    fd = fds.popleft()
+    try:
+        match kind:
+            case "text":
+                return _read_text(fd, content)
+            case "file":
+                return _read_file(fd)
+            case "bytes":
+                os.lseek(fd, 0, os.SEEK_SET)
+                return b"".join(iter(lambda: os.read(fd, _PIECE), b""))
+            case _:
+                os.lseek(fd, 0, os.SEEK_SET)
+                with io.BufferedReader(io.FileIO(fd, closefd=False), _PIECE) as file:
+                    return pickle.load(file)  # noqa: S301  # the host is trusted
+    finally:
+        os.close(fd)
+
+
+def _read_text(fd: int, sizes: Sequence[int]) -> str:
+    """Read a text, giving its memory file back piece by piece, so that the two together stay the size of one."""
+    text, end, freed = "", 0, 0
+    with mmap.mmap(fd, sum(sizes)) as view:
+        for size in sizes:
+            # Appending to a variable that holds the only reference grows the string in place.
+            text += view[end : end + size].decode("utf-8", "surrogatepass")
+            end += size
+            whole = end - end % mmap.PAGESIZE
+            if whole > freed:
+                with contextlib.suppress(OSError):  # only memory files can be given back in part
+                    view.madvise(mmap.MADV_REMOVE, freed, whole - freed)
+                freed = whole
+    return text
+
+
+def _read_file(fd: int) -> str:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = ""
+    while piece := os.read(fd, _PIECE):
+        text += decoder.decode(piece)
+    text += decoder.decode(b"", final=True)
+    return text
