@@ -63,10 +63,11 @@ def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None =
         return f"{line} It is the last one: write {submit} now, with what you have."
     if turn == 1:
         return line
-    # Tried on a 1.5B model: told to begin with the output, it reads it; else it copies its last reply, cell and all.
+    # Tried on a 1.5B model: told to begin with the output, it reads it, else it copies its last reply, cell and all; and
+    # it submits when it sees the call as a cell, else it prints the answer once more.
     return (
-        f"{line} Begin the reasoning with what the output above shows. If that answers the task, send {submit} "
-        "with the values; if not, send a different cell."
+        f"{line} Begin the reasoning with what the output above shows. If that answers the task, the code is only\n"
+        f"```python\n{submit}\n```\nwith the values; if not, send a different cell."
     )
 
 

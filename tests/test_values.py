@@ -265,9 +265,13 @@ def test_a_serializable_value_is_set_up_by_its_own_protocol(run, cell):
     assert "a: Table" in lm.calls[0][-1]["content"] and "3 rows" in lm.calls[0][-1]["content"]
 
 
+class Handle:
+    """An object of the host's own."""
+
+
 def test_an_input_that_cannot_travel_is_refused_before_any_lm_call(run):
     with pytest.raises(UsageError, match="'a'"):
-        run(RLM(_task(a=Any, b=int)), [], a=object())
+        run(RLM(_task(a=Any, b=int)), [], a=Handle())
 
 
 def test_inputs_that_a_cell_changed_are_back_in_the_next(run, cell):

@@ -39,7 +39,7 @@ def test_a_cell_that_shows_something_does_not_tell_its_variables(session, source
 
 def test_a_long_variable_is_cut(session):
     ((name, shown),) = session.run("x = 'a' * 10_000_000").variables
-    assert name == "x" and len(shown.head) + len(shown.tail) <= 200
+    assert name == "x" and len(shown.head) + len(shown.tail) <= 300
 
 
 def test_top_level_await_gives_its_value(session):
