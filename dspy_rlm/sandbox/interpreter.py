@@ -1,58 +1,56 @@
-"""`RestrictedInterpreter`: a sandbox session as DSPy's `CodeInterpreter`, and as the loop of an RLM uses it."""
+"""`RestrictedInterpreter`: the sandbox as DSPy's `CodeInterpreter`, and as a session with typed outcomes."""
 
 from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Any, Self
 
 from dspy.primitives.code_interpreter import FinalOutput
-from dspy.utils.callback import BaseCallback, with_callbacks
 
-from dspy_rlm.errors import CellFailedError, SandboxError, UsageError
+from dspy_rlm.errors import CellFailedError, SandboxError, SandboxUnavailableError, UsageError
 
 from .launch import zygote_for
 from .outcomes import Outcome, Ran, Refused, Submitted
 from .rendering import render
-from .session import SUBMIT, HostSession
+from .running import CellRun, OnSubmit
+from .session import HostSession
 
-OnSubmit = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
-_OWN_NAMES = frozenset({SUBMIT, "FINAL", "FINAL_VAR", "print"})
+_RESERVED = frozenset({"SUBMIT", "FINAL", "FINAL_VAR"})
 
 
 class RestrictedInterpreter:
-    """A Python sandbox: RestrictedPython in a worker process, every cell a transaction.
+    """Runs cells of Python behind a RestrictedPython policy, in a walled-off process of their own.
 
-    Implements DSPy's `CodeInterpreter` protocol, so it also serves `dspy.RLM`, `dspy.ProgramOfThought` and
-    `dspy.CodeAct` as `interpreter_factory`. It starts with its first use, or with `start`.
+    Implements DSPy's `CodeInterpreter` protocol, so that it serves `dspy.RLM`, `dspy.ProgramOfThought` and
+    `dspy.CodeAct`, and is a context manager. Needs Linux. A cell that runs too long, takes too much memory or crashes is
+    rolled back; the session and its variables live on.
 
     Args:
-        tools: Host functions by name, which cells may call by position and by name.
-        output_fields: What `SUBMIT` takes, as `{"name": ...}` each, when `on_submit` is not given. Default: one value.
-        cell_timeout: Seconds of sandbox time a cell may take; what the host spends on its calls is not counted.
-            Default: 60.
-        memory_limit: Bytes a session may take above its inputs. Default: 4 GiB.
-        max_output_chars: Characters kept of what a cell prints, head and tail. Default: 10,000.
-        extra_modules: Packages that cells may import besides the allowed part of the standard library, for example
-            `("numpy",)`. Native code widens the inner wall; the outer one stays.
-        on_submit: Called with the positional and keyword arguments of `SUBMIT` while the cell runs; returns the
-            outputs, or raises what the cell then sees. Default: by `output_fields`.
-        require_isolation: Refuse to start where a part of the outer wall is missing. Default: False, with a warning.
-        callbacks: DSPy callbacks.
+        tools: Host functions that cells may call, by name. Default: none.
+        output_fields: What `SUBMIT` takes, as DSPy tells interpreters: dicts with a `name`. Default: one value.
+        cell_timeout: Seconds that a cell may run, the host's own time for answering its calls not counted. Default: 60.
+        memory_limit: Bytes of memory above the inputs. Default: 4 GiB.
+        max_output_chars: Characters kept of what one cell prints, head and tail. Default: 10,000.
+        extra_modules: Packages that cells may import besides the allowed part of the standard library. Default: none.
+        on_submit: Called with the arguments of `SUBMIT`, as a tuple and a dict; returns the value to submit, or raises
+            to refuse it. Default: as `output_fields` says.
+        require_isolation: Refuse to start where a part of the outer wall is missing, rather than warn. Default: False.
 
     Raises:
-        UsageError: A name or a limit cannot work.
+        UsageError: An argument cannot work.
 
     Example:
-        >>> with RestrictedInterpreter(tools={"double": lambda x: 2 * x}) as interpreter:
-        ...     interpreter.execute("print(double(21))")
+        >>> with RestrictedInterpreter() as interpreter:
+        ...     interpreter.execute("x = 6\\nx * 7")
         '42'
     """
 
     execution_instructions = (
-        "Code runs as Python in a sandbox. Variables, imports, functions and classes persist for this session. The safe "
-        "part of the standard library can be imported; there are no files, no network and no other processes. Host tools "
-        "and SUBMIT are global functions. A cell that runs too long is undone."
+        "Code runs as Python in a sandbox that keeps its variables from cell to cell. A trailing expression is shown as in "
+        "a notebook. Most of the standard library that needs no files, network or processes can be imported; eval, exec, "
+        "open and attributes with double underscores are not available. Host tools and SUBMIT are global functions."
     )
 
     def __init__(
@@ -66,179 +64,180 @@ class RestrictedInterpreter:
         extra_modules: Sequence[str] = (),
         on_submit: OnSubmit | None = None,
         require_isolation: bool = False,
-        callbacks: Sequence[BaseCallback] | None = None,
     ) -> None:
-        for name, limit in (("cell_timeout", cell_timeout), ("memory_limit", memory_limit), ("max_output_chars", max_output_chars)):
-            if limit <= 0:
-                raise UsageError(f"{name} must be above 0, got {limit!r}")
+        for name, value in (("cell_timeout", cell_timeout), ("memory_limit", memory_limit), ("max_output_chars", max_output_chars)):
+            if value <= 0:
+                raise UsageError(f"{name} must be more than 0, got {value!r}")
         self.tools: dict[str, Callable[..., Any]] = dict(tools or {})
-        self.output_fields: Any = None if output_fields is None else [dict(field) for field in output_fields]
-        self.cell_timeout = cell_timeout
-        self.memory_limit = memory_limit
-        self.max_output_chars = max_output_chars
-        self.extra_modules = tuple(extra_modules)
+        self.output_fields = None if output_fields is None else [dict(field) for field in output_fields]
         self.on_submit = on_submit
-        self.require_isolation = require_isolation
-        self.callbacks = list(callbacks or ())
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self.max_output_chars = max_output_chars
+        self._cell_timeout = cell_timeout
+        self._memory_limit = memory_limit
+        self._extra_modules = tuple(extra_modules)
+        self._require_isolation = require_isolation
         self._session: HostSession | None = None
         self._ended = False
         self._cells = 0
-        self._sent_texts: dict[str, str] = {}
-        self._bound_tools: set[str] = set()
-        _check_names(self.tools)
+        self._bound: dict[str, Any] = {}
+        _check_names(self.tools, "tool")
 
-    @with_callbacks
     def start(self) -> None:
-        """Start the session; nothing happens when it runs.
+        """Start the session; it takes about a millisecond, the first in a program a few hundred.
 
         Raises:
-            SandboxUnavailableError: This system cannot run it.
-            SandboxError: It was shut down.
+            SandboxUnavailableError: The sandbox cannot be started on this system.
+            SandboxError: The session was shut down before.
         """
-        self._started()
+        if self._ended:
+            raise SandboxError("this interpreter was shut down: make a new one")
+        if self._session is not None:
+            return
+        zygote = zygote_for(self._extra_modules)
+        if self._require_isolation and zygote.missing_walls:
+            raise SandboxUnavailableError(f"the sandbox would run without {', '.join(zygote.missing_walls)}")
+        config = {
+            "max_output_chars": self.max_output_chars,
+            "extra_modules": self._extra_modules,
+            "memory_limit": self._memory_limit,
+        }
+        self._session = HostSession(zygote, config)
+        self._bind_tools()
 
     def bind(self, values: Mapping[str, Any]) -> None:
-        """Make values variables of the session, and functions callable from its cells.
+        """Make values variables of the session; they are set again before every cell.
 
         Args:
-            values: By name. Functions stay on the host. Pydantic models and dataclasses become dicts; a `pathlib.Path`
-                becomes its file's text, which does not pass through this process.
+            values: By name. A callable becomes a function that runs here on the host; a `pathlib.Path` the text of that
+                file; pydantic models and dataclasses become dicts.
 
         Raises:
-            UsageError: A name or a value cannot go into the sandbox.
-            SandboxError: The session is lost.
+            UsageError: A name cannot be a variable.
+            TypeError: A value cannot go into the sandbox.
         """
-        functions = {name: value for name, value in values.items() if callable(value)}
-        data = {name: value for name, value in values.items() if not callable(value)}
-        _check_names(values)
-        session = self._started()
-        try:
-            session.bind(data, list(functions))
-        except TypeError as error:
-            raise UsageError(f"a variable cannot go into the sandbox: {error}") from error
-        for name in values:
-            self._functions.pop(name, None)
-            self._sent_texts.pop(name, None)
-        self._functions.update(functions)
+        _check_names(values, "variable")
+        self._running().bind(values)
+        self._bound.update(values)
 
     def run_cell(self, code: str) -> Outcome:
         """Run one cell.
 
         Args:
-            code: Python.
+            code: Its Python.
 
         Returns:
-            What became of it, typed.
+            What became of it.
 
         Raises:
-            SandboxError: The session is lost.
+            SandboxError: The session is over, because it failed or was shut down.
         """
-        session = self._started()
-        self._bind_tools()
+        session = self._running()
         self._cells += 1
-        functions = {**self._functions, SUBMIT: self._submit}
-        return session.run_cell(self._cells, code, functions, self.cell_timeout)
+        run = CellRun(session, self._cells, self._cell_timeout, self._memory_limit, self.on_submit or self._accept)
+        with session.exclusive():
+            return run.run(code)
 
-    @with_callbacks
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
-        """Run one cell as DSPy's protocol has it.
+        """Run one cell, as DSPy's modules want it.
 
         Args:
-            code: Python.
-            variables: Set before the cell runs. A text that was sent before and is the same object is not sent again.
+            code: Its Python.
+            variables: Variables to set before.
 
         Returns:
-            `FinalOutput` when the cell submitted, else the text of what it printed and of its last expression, or None.
+            What it showed, None when nothing, or a `FinalOutput` when it submitted.
 
         Raises:
-            SyntaxError: The cell is no Python.
-            CellFailedError: It was refused, raised, or was rolled back; the session goes on.
-            UsageError: A variable or tool cannot go into the sandbox.
-            SandboxError: The session is lost.
+            SyntaxError: The code is not valid Python.
+            CellFailedError: The cell was refused, raised, or was rolled back; the session lives on.
+            SandboxError: The session is over.
         """
-        if not isinstance(code, str):
-            raise UsageError(f"code must be a str, got {type(code).__name__}")
-        self._bind_variables(dict(variables or {}))
+        self._running()
+        _check_names(self.tools, "tool")
+        self._bind_tools()
+        if changed := {name: value for name, value in (variables or {}).items() if self._is_new(name, value)}:
+            self.bind(changed)
         outcome = self.run_cell(code)
-        if isinstance(outcome, Submitted):
-            return FinalOutput(outcome.value)
-        if isinstance(outcome, Ran):
-            return render(Ran(outcome.output, outcome.value)) or None
-        if isinstance(outcome, Refused) and outcome.kind == "syntax":
-            raise SyntaxError(render(outcome))
+        match outcome:
+            case Submitted(value=value):
+                return FinalOutput(value)
+            case Ran():
+                return render(outcome) or None
+            case Refused(kind="syntax"):
+                raise SyntaxError(render(outcome))
         raise CellFailedError(render(outcome))
 
     def shutdown(self) -> None:
-        """End the session and discard its state; any thread may, also while a cell runs, which then raises."""
+        """End the session; any thread may, also while a cell runs, whose `run_cell` then raises `SandboxError`."""
         self._ended = True
         if self._session is not None:
             self._session.close()
 
     def __call__(self, code: str, variables: dict[str, Any] | None = None) -> Any:
-        """As `execute`."""
         return self.execute(code, variables)
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.shutdown()
 
-    def _started(self) -> HostSession:
-        if self._ended:
-            raise SandboxError("the session was shut down: make a new interpreter")
-        if self._session is None:
-            zygote = zygote_for(self.extra_modules, require_isolation=self.require_isolation)
-            config = {
-                "max_output_chars": self.max_output_chars,
-                "memory_limit": self.memory_limit,
-                "extra_modules": self.extra_modules,
-            }
-            self._session = HostSession(zygote, config, self.extra_modules)
+    def _running(self) -> HostSession:
+        self.start()
+        assert self._session is not None
         return self._session
 
     def _bind_tools(self) -> None:
-        """Follow what was done to `tools` since the last cell."""
-        changed = {name: tool for name, tool in self.tools.items() if self._functions.get(name) is not tool}
-        removed = [name for name in self._bound_tools if name not in self.tools]
-        if changed:
-            self.bind(changed)
-        if removed:
-            self._started().unbind(removed)
-            for name in removed:
-                self._functions.pop(name, None)
-        self._bound_tools = set(self.tools)
+        """Bring the functions in the sandbox up to `tools`, which DSPy's modules change as they go."""
+        session = self._running()
+        gone = [name for name, value in self._bound.items() if _is_tool(value) and name not in self.tools]
+        if gone:
+            session.unbind(gone)
+            for name in gone:
+                del self._bound[name]
+        new = {name: tool for name, tool in self.tools.items() if not _same_tool(self._bound.get(name), tool)}
+        if new:
+            session.bind(new)
+            self._bound.update({name: _Tool(tool) for name, tool in new.items()})
 
-    def _bind_variables(self, variables: dict[str, Any]) -> None:
-        if clashing := sorted(set(variables) & set(self.tools)):
-            raise UsageError(f"the variables {clashing} are tools too: rename them")
-        # Only texts can be known to be as they were.
-        changed = {n: v for n, v in variables.items() if not isinstance(v, str) or self._sent_texts.get(n) is not v}
-        if changed:
-            self.bind(changed)
-        self._sent_texts.update({n: v for n, v in variables.items() if isinstance(v, str)})
+    def _is_new(self, name: str, value: Any) -> bool:
+        """Say whether a variable must be sent: texts and numbers that went in once are there still."""
+        unchanged = name in self._bound and self._bound[name] is value
+        return not (unchanged and isinstance(value, str | bytes | int | float | bool | None))
 
-    def _submit(self, *args: Any, **kwargs: Any) -> Any:
-        if self.on_submit is not None:
-            return self.on_submit(args, kwargs)
+    def _accept(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Take a submission by `output_fields`, as DSPy's own interpreters do."""
         if self.output_fields is None:
             if len(args) != 1 or kwargs:
-                raise TypeError("SUBMIT takes one value here")
+                raise TypeError("SUBMIT takes one value")
             return {"output": args[0]}
-        names = [str(field["name"]) for field in self.output_fields]
-        if len(args) > len(names):
-            raise TypeError(f"SUBMIT was given {len(args)} values for {len(names)} outputs: {', '.join(names)}")
+        names = [field["name"] for field in self.output_fields]
         values = {**dict(zip(names, args, strict=False)), **kwargs}
         if set(values) != set(names) or len(args) + len(kwargs) != len(names):
-            raise TypeError(f"SUBMIT takes {', '.join(names)}, got {', '.join(values) or 'nothing'}")
+            raise TypeError(f"SUBMIT takes {', '.join(names)}, each once; it was given {', '.join(values) or 'nothing'}")
         return values
 
 
-def _check_names(values: Mapping[str, Any]) -> None:
+class _Tool:
+    """Marks what `tools` has bound, beside what `bind` has."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+def _is_tool(value: Any) -> bool:
+    return isinstance(value, _Tool)
+
+
+def _same_tool(bound: Any, tool: Callable[..., Any]) -> bool:
+    return isinstance(bound, _Tool) and bound.function is tool
+
+
+def _check_names(values: Mapping[str, Any], kind: str) -> None:
     for name in values:
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-            raise UsageError(f"{name!r} cannot be a variable in the sandbox: choose a Python name")
-        if name in _OWN_NAMES:
-            raise UsageError(f"{name!r} is the sandbox's own function: rename the variable or tool")
+        valid = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+        if not valid or name in _RESERVED or name.startswith("__"):
+            raise UsageError(f"{name!r} cannot be the name of a {kind} in the sandbox: rename it")
