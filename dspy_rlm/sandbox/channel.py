@@ -37,7 +37,7 @@ class Channel:
         """Wait for the host's next request.
 
         Raises:
-            ConnectionLost: The host has ended the session.
+            ConnectionLostError: The host has ended the session.
         """
         message: tuple[Any, ...] = pickle.loads(self.connection.receive())  # noqa: S301  # the host is trusted
         return message
@@ -58,7 +58,9 @@ class Channel:
         alone = threading.active_count() == 1
         frame = wire.encode({"call": number, "name": name, "alone": alone, "args": list(args), "kwargs": kwargs})
         if len(frame) > MAX_FRAME:
-            raise TypeError(f"the arguments of {name} take {len(frame):,} bytes, at most {MAX_FRAME:,} can be handed over")
+            raise TypeError(
+                f"the arguments of {name} take {len(frame):,} bytes, at most {MAX_FRAME:,} can be handed over"
+            )
         self._waiting[number] = call
         self._send(frame)
         kind, *content = self._answer(call)

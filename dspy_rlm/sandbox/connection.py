@@ -16,7 +16,7 @@ _MAX_FDS = 64  # descriptors in one message; the kernel takes 253
 MAX_FRAME = 1 << 30  # bytes; what is larger is a mistake, or an attack
 
 
-class ConnectionLost(Exception):
+class ConnectionLostError(Exception):
     """The other side is gone, or does not keep to the protocol."""
 
 
@@ -43,7 +43,7 @@ class Connection:
         """Send one frame, and descriptors with it.
 
         Raises:
-            ConnectionLost: The other side is gone.
+            ConnectionLostError: The other side is gone.
         """
         data = memoryview(_HEADER.pack(len(payload)) + payload)
         try:
@@ -54,13 +54,13 @@ class Connection:
                 data = data[sent:]
             self.sock.sendall(data)
         except OSError as error:
-            raise ConnectionLost(f"cannot send: {error}") from error
+            raise ConnectionLostError(f"cannot send: {error}") from error
 
     def receive(self) -> bytes:
         """Wait for one frame.
 
         Raises:
-            ConnectionLost: The other side is gone.
+            ConnectionLostError: The other side is gone.
         """
         while (frame := self.next_frame()) is None:
             self.fill()
@@ -70,32 +70,32 @@ class Connection:
         """Read once, whatever is there.
 
         Raises:
-            ConnectionLost: The other side is gone.
+            ConnectionLostError: The other side is gone.
         """
         try:
             data, extra, _flags, _sender = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MAX_FDS * 4))
         except OSError as error:
-            raise ConnectionLost(f"cannot receive: {error}") from error
+            raise ConnectionLostError(f"cannot receive: {error}") from error
         for level, kind, content in extra:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                 fds = array.array("i")
                 fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
                 self.fds.extend(fds)
         if not data:
-            raise ConnectionLost("the other side has closed the connection")
+            raise ConnectionLostError("the other side has closed the connection")
         self._buffer += data
 
     def next_frame(self) -> bytes | None:
         """Take the next frame, if it is here as a whole.
 
         Raises:
-            ConnectionLost: It announces more than a frame may hold.
+            ConnectionLostError: It announces more than a frame may hold.
         """
         if len(self._buffer) < _HEADER.size:
             return None
         (size,) = _HEADER.unpack_from(self._buffer)
         if size > MAX_FRAME:
-            raise ConnectionLost(f"a frame of {size:,} bytes was announced, at most {MAX_FRAME:,} are taken")
+            raise ConnectionLostError(f"a frame of {size:,} bytes was announced, at most {MAX_FRAME:,} are taken")
         end = _HEADER.size + size
         if len(self._buffer) < end:
             return None

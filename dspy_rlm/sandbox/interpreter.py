@@ -65,7 +65,11 @@ class RestrictedInterpreter:
         on_submit: OnSubmit | None = None,
         require_isolation: bool = False,
     ) -> None:
-        for name, value in (("cell_timeout", cell_timeout), ("memory_limit", memory_limit), ("max_output_chars", max_output_chars)):
+        for name, value in (
+            ("cell_timeout", cell_timeout),
+            ("memory_limit", memory_limit),
+            ("max_output_chars", max_output_chars),
+        ):
             if value <= 0:
                 raise UsageError(f"{name} must be more than 0, got {value!r}")
         self.tools: dict[str, Callable[..., Any]] = dict(tools or {})
@@ -217,7 +221,9 @@ class RestrictedInterpreter:
         names = [field["name"] for field in self.output_fields]
         values = {**dict(zip(names, args, strict=False)), **kwargs}
         if set(values) != set(names) or len(args) + len(kwargs) != len(names):
-            raise TypeError(f"SUBMIT takes {', '.join(names)}, each once; it was given {', '.join(values) or 'nothing'}")
+            raise TypeError(
+                f"SUBMIT takes {', '.join(names)}, each once; it was given {', '.join(values) or 'nothing'}"
+            )
         return values
 
 

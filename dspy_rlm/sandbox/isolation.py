@@ -8,7 +8,6 @@ import functools
 import os
 import resource
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -135,7 +135,9 @@ def _warn_of(missing_walls: Sequence[str]) -> None:
         if wall not in _warned:
             _warned.add(wall)
             warnings.warn(
-                f"the sandbox runs without {wall}; pass require_isolation=True to refuse that", RuntimeWarning, stacklevel=6
+                f"the sandbox runs without {wall}; pass require_isolation=True to refuse that",
+                RuntimeWarning,
+                stacklevel=6,
             )
 
 

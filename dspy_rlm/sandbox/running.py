@@ -16,7 +16,7 @@ from typing import Any
 from dspy_rlm.errors import SandboxError
 
 from . import outcomes, wire
-from .connection import Connection, ConnectionLost
+from .connection import Connection, ConnectionLostError
 from .launch import lost
 from .outcomes import CellError, Failed, Outcome, Output, Ran, Refusal, Refused, RolledBack, Submitted
 from .session import HostSession
@@ -97,9 +97,11 @@ class CellRun:
         except SandboxError:
             self._session.close()
             raise
-        except (ConnectionLost, OSError, ValueError, KeyError, TypeError) as error:
+        except (ConnectionLostError, OSError, ValueError, KeyError, TypeError) as error:
             self._session.close()
-            raise lost("it was shut down while a cell ran" if self._session.closed and not error.args else error) from error
+            raise lost(
+                "it was shut down while a cell ran" if self._session.closed and not error.args else error
+            ) from error
         except BaseException:
             self._roll_back()
             raise
@@ -271,7 +273,9 @@ def _read_outcome(message: dict[str, Any]) -> Outcome:
             error = fields["error"]
             line = None if error["line"] is None else int(error["line"])
             texts = [str(error[name]) for name in ("text", "trace")]
-            return Failed(_read_output(fields["output"]), CellError(str(error["kind"]), str(error["message"]), line, *texts))
+            return Failed(
+                _read_output(fields["output"]), CellError(str(error["kind"]), str(error["message"]), line, *texts)
+            )
         case "Refused":
             refusals = tuple(Refusal(int(r["line"]), str(r["text"]), str(r["reason"])) for r in fields["refusals"])
             return Refused(refusals, "syntax" if fields["kind"] == "syntax" else "policy")

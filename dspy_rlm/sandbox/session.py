@@ -17,7 +17,7 @@ from typing import Any
 from dspy_rlm.errors import SandboxError, UsageError
 
 from . import wire
-from .connection import Connection, ConnectionLost
+from .connection import Connection, ConnectionLostError
 from .launch import Zygote, lost, worker_ends
 from .transport import Packer
 
@@ -126,7 +126,7 @@ class HostSession:
         try:
             with self._sending:
                 (to or self.connection).send(pickle.dumps(message, 5), packer.fds if packer else ())
-        except ConnectionLost as error:
+        except ConnectionLostError as error:
             if to is None or to is self.connection:
                 raise lost(error) from error
 
@@ -167,12 +167,12 @@ class HostSession:
         try:
             while (frame := self.connection.next_frame()) is None:
                 if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                    raise ConnectionLost(f"no answer within {_REPLY_TIMEOUT:g} s")
+                    raise ConnectionLostError(f"no answer within {_REPLY_TIMEOUT:g} s")
                 if self.closed:
-                    raise ConnectionLost("it was shut down")
+                    raise ConnectionLostError("it was shut down")
                 self.connection.fill()
             message = wire.decode(frame)
-        except (ConnectionLost, ValueError) as error:
+        except (ConnectionLostError, ValueError) as error:
             self.close()
             raise lost(error) from error
         if "failed" in message:

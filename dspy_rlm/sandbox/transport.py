@@ -38,7 +38,7 @@ class Packer:
         fds: The descriptors that must go with the frame; `close` them once it is sent.
     """
 
-    def __init__(self, make_object: type[dict[str, Any]] | type[Record], importable: Sequence[str] = ()) -> None:
+    def __init__(self, make_object: type[dict[str, Any] | Record], importable: Sequence[str] = ()) -> None:
         self.fds: list[int] = []
         self._make_object = make_object
         self._importable = {name.partition(".")[0] for name in importable}
@@ -131,7 +131,7 @@ class _Pickler(pickle.Pickler):
     def _check(self, kind: Any) -> None:
         module = getattr(kind, "__module__", None) or "builtins"
         root = module.partition(".")[0]
-        if root in self._importable or module == Record.__module__ or module == __name__:
+        if root in self._importable or module in (Record.__module__, __name__):
             return
         if root in sys.stdlib_module_names and root != "__main__" and "<" not in kind.__qualname__:
             return

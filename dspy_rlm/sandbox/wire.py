@@ -19,7 +19,7 @@ from .values import Record, fields_of
 _TAG = "#"
 _PLAIN = frozenset({str, bool, float, type(None)})
 _SAFE_INT = 2**53  # beyond, decimal digits get slow, and Python refuses more than 4,300 of them
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()), deque, range)
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), deque, range)
 
 
 def encode(value: Any) -> bytes:
@@ -88,9 +88,9 @@ def _tagged_kin(value: Any) -> Any:
         return _tagged(dict(value))
     if isinstance(value, _VIEWS):
         return [_tagged(item) for item in value]
-    for base in _BASES:
+    for base, convert in _BASES.items():
         if isinstance(value, base):
-            return _tagged(_BASES[base](value))
+            return _tagged(convert(value))
     if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
         return _tagged(value.tolist())
     raise TypeError(_complaint(value))
@@ -154,7 +154,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
 }
 _READERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda data: int(data, 16),
-    "dict": lambda data: {key: item for key, item in data},
+    "dict": dict,
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,

@@ -21,7 +21,7 @@ from typing import Any, Never
 from . import isolation, transport
 from .cells import Namespace, SubmitSignal, compile_cell, run_cell
 from .channel import Channel
-from .connection import Connection, ConnectionLost
+from .connection import Connection, ConnectionLostError
 from .outcomes import Ran, Refused, Submitted
 
 _OUT_OF_MEMORY = 77  # exit code of a cell that used up its memory
@@ -42,9 +42,7 @@ class Worker:
         self._control = control
         self._memory_limit: int = config["memory_limit"]
         self._sealed = False
-        self._namespace = Namespace(
-            max_output_chars=config["max_output_chars"], extra_modules=config["extra_modules"]
-        )
+        self._namespace = Namespace(max_output_chars=config["max_output_chars"], extra_modules=config["extra_modules"])
         for name, function in (("SUBMIT", self._submit), ("FINAL", self._submit), ("FINAL_VAR", self._submit_variable)):
             self._namespace.bind(name, _named(name, function))
 
@@ -55,7 +53,7 @@ class Worker:
             try:
                 kind, *content = self._channel.request()
                 getattr(self, f"_do_{kind}")(*content)
-            except ConnectionLost:
+            except ConnectionLostError:
                 os._exit(0)
 
     def _do_bind(self, values: list[tuple[str, transport.Packed]], functions: list[str]) -> None:
@@ -177,7 +175,7 @@ def _outcome_or_exit(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return run()
     except MemoryError:
         os._exit(_OUT_OF_MEMORY)
-    except ConnectionLost:
+    except ConnectionLostError:
         os._exit(0)
 
 
