@@ -93,20 +93,7 @@ class RestrictedInterpreter:
             SandboxUnavailableError: The sandbox cannot be started on this system.
             SandboxError: The session was shut down before.
         """
-        if self._ended:
-            raise SandboxError("this interpreter was shut down: make a new one")
-        if self._session is not None:
-            return
-        zygote = zygote_for(self._extra_modules)
-        if self._require_isolation and zygote.missing_walls:
-            raise SandboxUnavailableError(f"the sandbox would run without {', '.join(zygote.missing_walls)}")
-        config = {
-            "max_output_chars": self.max_output_chars,
-            "extra_modules": self._extra_modules,
-            "memory_limit": self._memory_limit,
-        }
-        self._session = HostSession(zygote, config)
-        self._bind_tools()
+        self._running()
 
     def bind(self, values: Mapping[str, Any]) -> None:
         """Make values variables of the session; they are set again before every cell.
@@ -156,9 +143,9 @@ class RestrictedInterpreter:
             CellFailedError: The cell was refused, raised, or was rolled back; the session lives on.
             SandboxError: The session is over.
         """
-        self._running()
+        session = self._running()
         _check_names(self.tools, "tool")
-        self._bind_tools()
+        self._bind_tools(session)
         if changed := {name: value for name, value in (variables or {}).items() if self._is_new(name, value)}:
             self.bind(changed)
         outcome = self.run_cell(code)
@@ -190,13 +177,24 @@ class RestrictedInterpreter:
         self.shutdown()
 
     def _running(self) -> HostSession:
-        self.start()
-        assert self._session is not None
+        if self._ended:
+            raise SandboxError("this interpreter was shut down: make a new one")
+        if self._session is not None:
+            return self._session
+        zygote = zygote_for(self._extra_modules)
+        if self._require_isolation and zygote.missing_walls:
+            raise SandboxUnavailableError(f"the sandbox would run without {', '.join(zygote.missing_walls)}")
+        config = {
+            "max_output_chars": self.max_output_chars,
+            "extra_modules": self._extra_modules,
+            "memory_limit": self._memory_limit,
+        }
+        self._session = HostSession(zygote, config)
+        self._bind_tools(self._session)
         return self._session
 
-    def _bind_tools(self) -> None:
+    def _bind_tools(self, session: HostSession) -> None:
         """Bring the functions in the sandbox up to `tools`, which DSPy's modules change as they go."""
-        session = self._running()
         gone = [name for name, value in self._bound.items() if _is_tool(value) and name not in self.tools]
         if gone:
             session.unbind(gone)

@@ -170,7 +170,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    global _lock
+    global _lock  # noqa: PLW0603  # there is one for the process
     _lock = threading.Lock()  # another thread may have held it in that moment
     for zygote in _zygotes.values():
         zygote.forget()

@@ -7,6 +7,7 @@ import contextvars
 import dataclasses
 import json
 import math
+import os
 import select
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 
 from dspy_rlm.errors import SandboxError
 
-from . import outcomes, wire
+from . import wire
 from .connection import Connection, ConnectionLostError
 from .launch import lost
 from .outcomes import CellError, Failed, Outcome, Output, Ran, Refusal, Refused, RolledBack, Submitted
@@ -97,11 +98,9 @@ class CellRun:
         except SandboxError:
             self._session.close()
             raise
-        except (ConnectionLostError, OSError, ValueError, KeyError, TypeError) as error:
+        except (ConnectionLostError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             self._session.close()
-            raise lost(
-                "it was shut down while a cell ran" if self._session.closed and not error.args else error
-            ) from error
+            raise lost(error) from error
         except BaseException:
             self._roll_back()
             raise
@@ -136,8 +135,6 @@ class CellRun:
                 return outcome
 
     def _woken(self) -> None:
-        import os
-
         os.eventfd_read(self._session.waker)
         if self._interrupt is not None:
             interrupt, self._interrupt = self._interrupt, None
@@ -228,7 +225,7 @@ class CellRun:
         packer = Packer(Record)
         try:
             try:
-                answer = (number, "returned", _pack_result(packer, name, call()))
+                answer: tuple[Any, ...] = (number, "returned", _pack_result(packer, name, call()))
             except Exception as error:
                 answer = (number, "raised", type(error).__name__, _builtin_base(error), _message(error))
             self._session.send(answer, packer, connection)
@@ -285,5 +282,5 @@ def _read_outcome(message: dict[str, Any]) -> Outcome:
             raise ValueError(f"the worker sent the outcome {other!r}")
 
 
-def _read_output(fields: dict[str, Any]) -> outcomes.Output:
+def _read_output(fields: dict[str, Any]) -> Output:
     return Output(str(fields["head"]), str(fields["tail"]), int(fields["length"]))

@@ -160,18 +160,8 @@ class HostSession:
 
     def _expect(self, key: str) -> None:
         """Wait for a report that holds `key`."""
-        deadline = time.monotonic() + _REPLY_TIMEOUT
-        poller = select.poll()
-        poller.register(self.connection, select.POLLIN)
-        poller.register(self.waker, select.POLLIN)
         try:
-            while (frame := self.connection.next_frame()) is None:
-                if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                    raise ConnectionLostError(f"no answer within {_REPLY_TIMEOUT:g} s")
-                if self.closed:
-                    raise ConnectionLostError("it was shut down")
-                self.connection.fill()
-            message = wire.decode(frame)
+            message = wire.decode(self._await_frame())
         except (ConnectionLostError, ValueError) as error:
             self.close()
             raise lost(error) from error
@@ -180,6 +170,19 @@ class HostSession:
         if key not in message:
             self.close()
             raise SandboxError(f"the worker was to report {key!r}, it sent {list(message)}")
+
+    def _await_frame(self) -> bytes:
+        deadline = time.monotonic() + _REPLY_TIMEOUT
+        poller = select.poll()
+        poller.register(self.connection, select.POLLIN)
+        poller.register(self.waker, select.POLLIN)
+        while (frame := self.connection.next_frame()) is None:
+            if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                raise ConnectionLostError(f"no answer within {_REPLY_TIMEOUT:g} s")
+            if self.closed:
+                raise ConnectionLostError("it was shut down")
+            self.connection.fill()
+        return frame
 
 
 def _pack(packer: Packer, name: str, value: Any) -> Any:

@@ -19,7 +19,7 @@ from .values import Record, fields_of
 _TAG = "#"
 _PLAIN = frozenset({str, bool, float, type(None)})
 _SAFE_INT = 2**53  # beyond, decimal digits get slow, and Python refuses more than 4,300 of them
-_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), deque, range)
+_VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()), deque, range)
 
 
 def encode(value: Any) -> bytes:
