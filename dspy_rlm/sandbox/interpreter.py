@@ -17,7 +17,7 @@ from .rendering import render
 from .running import CellRun, OnSubmit
 from .session import HostSession
 
-_RESERVED = frozenset({"SUBMIT", "FINAL", "FINAL_VAR"})
+_RESERVED = frozenset({"SUBMIT", "FINAL", "FINAL_VAR", "__builtins__", "__name__", "__doc__"})
 
 
 class RestrictedInterpreter:
@@ -243,5 +243,5 @@ def _same_tool(bound: Any, tool: Callable[..., Any]) -> bool:
 def _check_names(values: Mapping[str, Any], kind: str) -> None:
     for name in values:
         valid = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
-        if not valid or name in _RESERVED or name.startswith("__"):
+        if not valid or name in _RESERVED:
             raise UsageError(f"{name!r} cannot be the name of a {kind} in the sandbox: rename it")

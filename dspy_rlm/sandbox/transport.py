@@ -14,7 +14,7 @@ import io
 import mmap
 import os
 import pickle
-import sys
+import types
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +22,27 @@ from typing import Any
 
 from .values import Record
 
+# What pickles name in the course of making plain data again. Anything else may be a way past the inner wall.
+_SAFE_MODULES = frozenset(
+    {"datetime", "decimal", "fractions", "uuid", "collections", "zoneinfo", "ipaddress", "copyreg"}
+)
+_SAFE_CLASSES = (
+    set,
+    frozenset,
+    complex,
+    bytearray,
+    range,
+    slice,
+    object,
+    dict,
+    list,
+    tuple,
+    str,
+    int,
+    float,
+    bytes,
+    bool,
+)
 _INLINE = 1 << 16  # bytes up to which a value travels within the frame
 _PIECE = 1 << 22  # characters or bytes handled at a time, so that a copy of all never exists
 Packed = tuple[str, Any]
@@ -130,13 +151,14 @@ class _Pickler(pickle.Pickler):
 
     def _check(self, kind: Any) -> None:
         module = getattr(kind, "__module__", None) or "builtins"
-        root = module.partition(".")[0]
-        if root in self._importable or module in (Record.__module__, __name__):
+        ours = module in (Record.__module__, __name__)
+        if ours or module in _SAFE_MODULES or module.partition(".")[0] in self._importable:
             return
-        if root in sys.stdlib_module_names and root != "__main__" and "<" not in kind.__qualname__:
+        if kind in _SAFE_CLASSES or (isinstance(kind, type) and module == "builtins" and issubclass(kind, Exception)):
             return
+        name = getattr(kind, "__qualname__", repr(kind))
         raise TypeError(
-            f"{kind.__qualname__} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
+            f"{name} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
             "or a pydantic model instead"
         )
 

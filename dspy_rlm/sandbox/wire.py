@@ -116,17 +116,21 @@ def _base64(value: bytes | bytearray) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-def _isoformat(value: datetime.date | datetime.time) -> str:
-    return value.isoformat()
+def _write_time(value: datetime.time) -> list[Any]:
+    return [value.isoformat(), value.fold]
+
+
+def _read_time(data: list[Any]) -> datetime.time:
+    return datetime.time.fromisoformat(data[0]).replace(fold=data[1])
 
 
 def _write_datetime(value: datetime.datetime) -> list[Any]:
     zone = getattr(value.tzinfo, "key", None)
-    return [value.isoformat(), zone if isinstance(zone, str) else None]
+    return [value.isoformat(), zone if isinstance(zone, str) else None, value.fold]
 
 
 def _read_datetime(data: list[Any]) -> datetime.datetime:
-    moment = datetime.datetime.fromisoformat(data[0])
+    moment = datetime.datetime.fromisoformat(data[0]).replace(fold=data[2])
     if data[1] is None:
         return moment
     import zoneinfo
@@ -145,8 +149,8 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     bytearray: _base64,
     complex: lambda value: [value.real, value.imag],
     datetime.datetime: _write_datetime,
-    datetime.date: _isoformat,
-    datetime.time: _isoformat,
+    datetime.date: datetime.date.isoformat,
+    datetime.time: _write_time,
     datetime.timedelta: lambda value: [value.days, value.seconds, value.microseconds],
     Decimal: str,
     Fraction: str,
@@ -163,7 +167,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "complex": lambda data: complex(*data),
     "datetime": _read_datetime,
     "date": datetime.date.fromisoformat,
-    "time": datetime.time.fromisoformat,
+    "time": _read_time,
     "timedelta": lambda data: datetime.timedelta(*data),
     "Decimal": Decimal,
     "Fraction": Fraction,
