@@ -26,7 +26,8 @@ from .values import Record
 _SAFE_MODULES = frozenset(
     {"datetime", "decimal", "fractions", "uuid", "collections", "zoneinfo", "ipaddress", "copyreg"}
 )
-_SAFE_CLASSES = (
+_SAFE_CLASSES: tuple[type, ...] = (
+    types.SimpleNamespace,
     set,
     frozenset,
     complex,
