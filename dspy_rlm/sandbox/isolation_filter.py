@@ -39,7 +39,7 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "mremap": (25, 216), "madvise": (28, 233), "mprotect": (10, 226), "close": (3, 57), "clock_gettime": (228, 113),
     "gettimeofday": (96, 169), "time": (201, None), "clock_getres": (229, 114), "times": (100, 153),
     "clock_nanosleep": (230, 115), "nanosleep": (35, 101), "getrandom": (318, 278), "fstat": (5, 80), "lseek": (8, 62),
-    "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67), "pwrite64": (18, 68), "preadv": (295, 69),
+    "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67), "pwrite64": (18, 68), "preadv": (295, 69), "preadv2": (327, 286),
     "select": (23, None), "pselect6": (270, 72), "epoll_create1": (291, 20), "epoll_create": (213, None),
     "epoll_ctl": (233, 21), "epoll_wait": (232, None), "epoll_pwait": (281, 22), "eventfd2": (290, 19),
     "pipe2": (293, 59), "pipe": (22, None), "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "fcntl": (72, 25),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import ctypes
 import dataclasses
 import enum
 import io
@@ -76,7 +77,8 @@ class Packer:
             self.fds.append(os.open(value, os.O_RDONLY | os.O_CLOEXEC))
             return "file", None
         if type(value) is str and len(value) > _INLINE:
-            return "text", self._write_text(value)
+            sizes = self._write_text(value)
+            return ("ascii", len(value)) if value.isascii() else ("text", sizes)
         if type(value) is bytes and len(value) > _INLINE:
             _write_all(self._memory_file(), value)
             return "bytes", len(value)
@@ -202,6 +204,8 @@ def unpack(packed: Packed, fds: deque[int]) -> Any:
     fd = fds.popleft()
     try:
         match kind:
+            case "ascii":
+                return _read_ascii(fd, content)
             case "text":
                 return _read_text(fd, content)
             case "file":
@@ -215,6 +219,26 @@ def unpack(packed: Packed, fds: deque[int]) -> Any:
                     return pickle.load(file)  # noqa: S301  # the host is trusted
     finally:
         os.close(fd)
+
+
+def _read_ascii(fd: int, size: int) -> str:
+    """Read a text of ASCII only into a string made at its full size, which gets huge pages that way."""
+    new = ctypes.pythonapi.PyUnicode_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_ssize_t, ctypes.c_uint32)
+    text: str = new(size, 127)
+    # Its characters are its last bytes, before a closing zero.
+    view = memoryview((ctypes.c_char * size).from_address(id(text) + text.__sizeof__() - size - 1)).cast("B")
+    with mmap.mmap(fd, size) as pages:
+        for start in range(0, size, _PIECE):
+            _read_into(fd, view[start : start + _PIECE], start)
+            pages.madvise(mmap.MADV_REMOVE, start, min(_PIECE, size - start))
+    return text
+
+
+def _read_into(fd: int, view: memoryview, offset: int) -> None:
+    while view:
+        count = os.preadv(fd, [view], offset)
+        view, offset = view[count:], offset + count
 
 
 def _read_text(fd: int, sizes: Sequence[int]) -> str:

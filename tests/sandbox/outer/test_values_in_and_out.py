@@ -89,5 +89,5 @@ def test_a_path_is_the_text_of_its_file(session, shown, tmp_path):
 
 def test_a_large_value_may_come_after_the_first_cell(session, shown):
     session.run_cell("1")
-    session.bind({"late": "añ…😀" * 100_000, "texts": ["x" * 100_000] * 3, "raw": b"x" * 100_000})
-    assert shown(session, "len(late), len(texts[2]), len(raw)") == "(400000, 100000, 100000)"
+    session.bind({"late": "añ…😀" * 100_000, "texts": ["x" * 100_000] * 3, "raw": b"x" * 100_000, "log": "x" * 100_000})
+    assert shown(session, "len(late), len(texts[2]), len(raw), len(log)") == "(400000, 100000, 100000, 100000)"
