@@ -42,8 +42,11 @@ def make_log(path: Path, megabytes: int) -> str:
     rng = random.Random(7)
     addresses = [f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}" for _ in range(1000)]
     winner = "10.20.30.40"
-    lines = [f"{ip} - - [30/Nov/2026:12:00:00] \"GET /item/{rng.randrange(10**6)} HTTP/1.1\" 200 {rng.randrange(10**5)}" for ip in addresses]
-    lines += [f"{winner} - - [30/Nov/2026:12:00:00] \"GET /start HTTP/1.1\" 200 512"] * 3
+    lines = [
+        f'{ip} - - [30/Nov/2026:12:00:00] "GET /item/{rng.randrange(10**6)} HTTP/1.1" 200 {rng.randrange(10**5)}'
+        for ip in addresses
+    ]
+    lines += [f'{winner} - - [30/Nov/2026:12:00:00] "GET /start HTTP/1.1" 200 512'] * 3
     rng.shuffle(lines)
     block = ("\n".join(lines) + "\n").encode()
     with path.open("wb") as file:
@@ -86,7 +89,9 @@ def run_one(way: str, path: Path) -> None:
 
 def measure(way: str, path: Path) -> tuple[str, float, int]:
     """Run one way in a process of its own; return its answer, its seconds, and its peak memory in bytes."""
-    process = subprocess.Popen([sys.executable, __file__, "--way", way, "--log", str(path)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--way", way, "--log", str(path)], stdout=subprocess.PIPE, text=True
+    )
     peak = 0
 
     def watch() -> None:

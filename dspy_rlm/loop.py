@@ -16,9 +16,10 @@ import dspy
 from dspy_rlm.budget import Budget
 from dspy_rlm.errors import NoAnswerError
 from dspy_rlm.events import CellRan, CellWritten, Extracting, RunEnded, RunStarted, TurnStarted, emit
-from dspy_rlm.observation import NO_CELL, Observation, observe, repeated, status_line
+from dspy_rlm.observation import NO_CELL, Observation, observe, repeated, status_line, typed_over_observation
 from dspy_rlm.predictors import Message, demo_messages, record_act, turn_message
 from dspy_rlm.replies import Reply
+from dspy_rlm.retyping import typed_over
 from dspy_rlm.sandbox.outcomes import Outcome, Submitted
 from dspy_rlm.subs import SubCalls
 from dspy_rlm.trajectory import FinishReason, Step, Trajectory
@@ -66,6 +67,7 @@ class Run:
 
     Args:
         act: The root predictor.
+        inputs: Names of the inputs.
         variables: The first observation.
         submit: How to submit, for example `SUBMIT(ip=..., requests=...)`.
         budget: What may be spent.
@@ -73,6 +75,7 @@ class Run:
     """
 
     act: dspy.Predict
+    inputs: tuple[str, ...]
     variables: str
     submit: str
     budget: Budget
@@ -142,6 +145,9 @@ def _step(run: Run, turn: int, reply: Reply) -> Generator[Request, Any, tuple[St
     if reply.code is None:
         return Step(reasoning=reply.reasoning, code="", output=NO_CELL, error="no cell in the reply"), None
     emit(CellWritten(turn, reply.reasoning, reply.code))
+    if (typed := typed_over(reply.code, run.inputs)) is not None:
+        told = typed_over_observation(*typed)
+        return Step(reasoning=reply.reasoning, code=reply.code, output=told.text, error=told.error), None
     outcome, duration = yield RunCell(reply.code)
     observation: Observation = observe(outcome)
     if run.seen_before(reply.code, observation.text):

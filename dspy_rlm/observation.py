@@ -11,6 +11,10 @@ from dspy_rlm.sandbox.outcomes import Failed, Outcome, Refused, RolledBack, Subm
 from dspy_rlm.sandbox.rendering import render
 
 NO_CELL = "Your reply held no Python cell, so nothing ran. Send one cell in a fenced block:\n```python\nprint(...)\n```"
+_TYPED_OVER = (
+    "The cell was not run: line {line} types text over `{name}`. {name} is set and holds the whole data, of which you saw "
+    "only a preview. Send the cell again without that line."
+)
 _NO_OUTPUT = "(the cell printed nothing: print what you want to see)"
 _REPEATED = (
     "You ran this same cell before, with this same result; running it once more cannot help. "
@@ -34,6 +38,11 @@ def observe(outcome: Outcome) -> Observation:
         printed = f"{rendered}\n" if (rendered := render(outcome)) else ""
         return Observation(f"{printed}Submitted: {_outputs(outcome.value)}")
     return Observation(render(outcome) or _NO_OUTPUT, _error(outcome))
+
+
+def typed_over_observation(name: str, line: int) -> Observation:
+    """What is said of a cell that types data over the input `name`, instead of running it."""
+    return Observation(_TYPED_OVER.format(name=name, line=line), f"typed over the input {name!r}")
 
 
 def repeated(observation: Observation) -> Observation:

@@ -49,12 +49,12 @@ def _describe(name: str, field: FieldInfo, value: Any, shapes: Shapes) -> str:
 def _describe_text(name: str, note: str, text: str) -> str:
     if len(text) <= SHOWN_WHOLE:
         return f"{name}: str{note} = {text!r}"
-    title = f"{name}: str{note}, {len(text):,} characters"
+    title = f"{name}: str{note}, {len(text):,} characters, already set"
     return _with_ends(name, title, text_ends(text, _HEAD, _TAIL), reading_hint(name, text[:_SNIFFED]))
 
 
 def _describe_file(name: str, note: str, path: Path) -> str:
-    title = f"{name}: str{note}, {path.stat().st_size:,} bytes of text"
+    title = f"{name}: str{note}, {path.stat().st_size:,} bytes of text, already set"
     beginning = file_ends(path, _SNIFFED, 0).head
     return _with_ends(name, title, file_ends(path, _HEAD, _TAIL), reading_hint(name, beginning))
 

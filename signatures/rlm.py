@@ -11,11 +11,11 @@ from typing import Any
 import dspy
 
 STRATEGY = """\
-You work in a Python sandbox, one cell a turn. The variables hold the whole data; what you see of them is only a preview.
+You work in a Python sandbox, one cell a turn. The variables are set and hold the whole data; you see only a preview of them.
 1. Compute the answer from the whole variable with code, and print it. If the format is not plain, print a sample first.
 2. llm_query is only for pieces of text whose meaning has to be understood; it sees nothing but its prompt.
 3. When an output answers the task, SUBMIT the variables that hold it. Never print it once more.
-Variables stay from cell to cell. Never type data in, never repeat a cell; if a cell fails, write it differently.
+Variables stay from cell to cell. Never type their text into a cell, never repeat a cell; if one fails, write it differently.
 
 For example, with a variable `orders` of lines like "2024-05-01 shoes 3", and the outputs `item: str` and `sold: int`:
 ```python

@@ -182,3 +182,11 @@ def test_a_cancelled_run_ends_its_cell_and_its_session():
                 await task
 
     asyncio.run(asyncio.wait_for(cancel(), 30))
+
+
+def test_a_cell_that_types_data_over_an_input_is_not_run(run, cell):
+    typed = "log = '''" + LOG[:200] + "'''\nprint('ran', len(log))"
+    prediction, _ = run(RLM("log -> n: int"), [cell(typed), cell("log = log + ''\nSUBMIT(len(log))")], log=LOG)
+    assert prediction.n == len(LOG)
+    assert prediction.trajectory[0].error == "typed over the input 'log'"
+    assert prediction.trajectory[0].output.startswith("The cell was not run: line 1 types text over `log`.")

@@ -230,7 +230,7 @@ def test_a_path_given_for_a_text_is_that_files_text(tmp_path, run, cell):
     path.write_bytes(b"caf\xc3\xa9 " + b"x" * 100_000 + b"\xff end")
     prediction, lm = run(RLM("log -> n: int, end"), [cell("SUBMIT(len(log), log[:4] + log[-5:])")], log=path)
     assert (prediction.n, prediction.end) == (100_010, "café\ufffd end")
-    assert "log: str, 100,011 bytes of text" in lm.calls[0][-1]["content"]
+    assert "log: str, 100,011 bytes of text, already set" in lm.calls[0][-1]["content"]
 
 
 def test_a_path_that_is_no_file_is_refused_before_any_lm_call(tmp_path):

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from . import guards, guards_classes
-from .policy import OWN, READ, TYPE, WRITABLE
+from .policy import FREE, OWN, READ, TYPE, WRITABLE
 from .policy_names import words
 
 # Pure functions of their arguments: they call the operands' own methods and reach nothing else.
@@ -100,4 +100,5 @@ def make_builtins() -> dict[str, Any]:
         WRITABLE: guards.writable,
         TYPE: builtins.type,
         OWN: guards.OWN_CLASSES,
+        FREE: guards.FREE_CLASSES,
     }

@@ -12,7 +12,9 @@ from pathlib import Path
 from .policy_names import words
 
 # Imported by C code or inside functions of the modules that cells may use.
-_MODULES = words("concurrent.futures.thread _strptime locale inspect linecache tokenize encodings.idna stringprep html.entities _pylong decimal")
+_MODULES = words(
+    "concurrent.futures.thread _strptime locale inspect linecache tokenize encodings.idna stringprep html.entities _pylong decimal"
+)
 
 _CODECS = words(
     "ascii latin-1 utf-8 utf-8-sig utf-16 utf-16-le utf-16-be utf-32 utf-7 cp1252 cp1250 cp1251 cp437 cp850 mac-roman "

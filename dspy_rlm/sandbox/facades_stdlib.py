@@ -146,6 +146,13 @@ class _CheckedEnumType(enum.EnumType):
         )
         return made
 
+    def _convert_(cls, *_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError("_convert_ is not available here: write an enum class")
+
+    def _create_(cls, class_name: str, names: Any, **options: Any) -> Any:
+        options["module"] = guards.CELL_MODULE
+        return super()._create_(class_name, _checked_members(names), **options)
+
 
 def _checked_members(names: Any) -> Any:
     if isinstance(names, str):

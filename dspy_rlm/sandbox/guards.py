@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .formatting_templates import template_refusal
+from .guards_private import kept_names
 from .policy_names import (
     GUARDED_ATTRIBUTES,
     PLAIN_PRIVATE,
@@ -52,6 +53,9 @@ _WRITABLE_TYPES = (
 # Classes of a cell, filled as the guards meet them. The compiled fast path looks in here.
 OWN_CLASSES: set[type] = set()
 
+# Those of them whose foreign bases keep no private names: all private names are the cell's.
+FREE_CLASSES: set[type] = set()
+
 # Classes of ours that cells may derive from.
 _BASES_OF_OURS: set[type] = set()
 
@@ -76,7 +80,27 @@ def is_own_class(kind: Any) -> bool:
     if kind.__module__ != CELL_MODULE or not all(map(_is_vetted, kind.__mro__)):
         return False
     OWN_CLASSES.add(kind)
+    if not foreign_private(kind):
+        FREE_CLASSES.add(kind)
     return True
+
+
+def foreign_private(kind: type) -> frozenset[str]:
+    """List the private names that the foreign bases of a cell's class keep for themselves."""
+    foreign = [base for base in kind.__mro__ if base.__module__ != CELL_MODULE and base not in _BASES_OF_OURS]
+    return frozenset[str]().union(*map(kept_names, foreign))
+
+
+def private_refusal(value: Any, name: str) -> str | None:
+    """Say why a private attribute is closed: it is not of a cell's class, or a foreign base keeps it for itself."""
+    kind = super.__self_class__.__get__(value) if type(value) is super else type(value)  # type: ignore[attr-defined]
+    if is_own_class(kind):
+        kept = name in foreign_private(kind)
+    elif is_own_class(value):
+        kept = name in foreign_private(value) or any(name in kept_names(meta) for meta in kind.__mro__)
+    else:
+        kept = True
+    return f"{name!r} of {type(value).__name__!r} objects is private: use their public methods" if kept else None
 
 
 def _is_vetted(kind: type) -> bool:
@@ -116,8 +140,9 @@ def read(value: Any, name: str) -> Any:
         raise AttributeError(reason)
     if name in GUARDED_ATTRIBUTES:
         return _screened(getattr(value, name), name)
-    if not is_own_class(type(value)) and not is_own_class(value):
-        raise AttributeError(f"{name!r} of {type(value).__name__!r} objects is private: use their public methods")
+    reason = private_refusal(value, name)
+    if reason is not None:
+        raise AttributeError(reason)
     return getattr(value, name)
 
 
@@ -165,12 +190,21 @@ def _format(original: Callable[..., str], template: str, args: Any, kwargs: Any)
     return original(template, *args, **kwargs)
 
 
-def writable(value: Any) -> Any:
+def writable(value: Any, name: str = "") -> Any:
     """Return an object whose attributes a cell may set or delete.
 
+    Args:
+        value: Any object.
+        name: The attribute, when it is private.
+
     Raises:
+        AttributeError: When a foreign base class keeps the attribute for itself.
         TypeError: When the object is not the cell's own: modules, foreign classes and functions are read-only.
     """
+    if name.startswith("_") and not is_plain(name) and not is_dunder(name) and not is_own_function(value):
+        reason = private_refusal(value, name)
+        if reason is not None:
+            raise AttributeError(reason)
     if is_own(value) or (isinstance(value, _WRITABLE_TYPES) and not isinstance(value, type)):
         return value
     if type(value).__module__.partition(".")[0] in OPTED_IN and not isinstance(value, type):
@@ -184,7 +218,7 @@ def _checked_write(value: Any, name: str) -> str:
     reason = attribute_refusal(name, writing=True)
     if reason is not None:
         raise AttributeError(reason)
-    writable(value)
+    writable(value, name)
     return name
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import abc
 import builtins
 import types
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import guards
 from .policy_names import is_plain
 
 
@@ -48,13 +50,23 @@ def build_class(body: Callable[[], Any], name: str, *bases: Any, **keywords: Any
     for base in bases:
         if isinstance(base, _OneArgument):
             raise TypeError("metaclasses are not available here: use a class decorator or __init_subclass__")
+        if base is typing.ForwardRef:
+            raise TypeError("classes cannot derive from ForwardRef here: it evaluates text as code")
         if isinstance(base, type):
             close_match_args(base)
         if isinstance(base, type) and issubclass(base, BaseExceptionGroup):
             # CPython up to 3.12.8 trusts what an overridden split() returns, and confuses types.
             raise TypeError("classes cannot derive from exception groups here: raise ExceptionGroup itself")
     made = builtins.__build_class__(body, name, *bases, **keywords)
+    _refuse_kept_names(made, body.__code__.co_names)  # type: ignore[attr-defined]  # a class body is a function
     return close_match_args(made)
+
+
+def _refuse_kept_names(made: Any, written: Iterable[str]) -> None:
+    if not isinstance(made, type):
+        return
+    for name in guards.foreign_private(made).intersection(written):
+        raise TypeError(f"{name!r} is a private name of a base class of {made.__name__!r}: choose another name")
 
 
 def close_match_args(kind: Any) -> Any:

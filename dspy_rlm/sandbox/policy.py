@@ -26,6 +26,7 @@ READ = "<read>"
 WRITABLE = "<writable>"
 TYPE = "<type>"
 OWN = "<own>"
+FREE = "<free>"
 SUBMIT_SIGNAL = "<submit signal>"
 VALUE = "<value>"
 
@@ -43,7 +44,7 @@ class CellPolicy(ImportPolicy):
         if reason is not None:
             self.error(node, reason)
         elif writing:
-            node.value = self._checked(node.value, WRITABLE)
+            node.value = self._checked(node)
         elif node.attr in GUARDED_ATTRIBUTES:
             if not self._is_harmless_template(node):
                 return self._later(call(READ, [node.value, constant(node.attr, node)], node))
@@ -56,18 +57,19 @@ class CellPolicy(ImportPolicy):
         if not isinstance(node.value, ast.Name):
             return self._later(read)
         self._name(node.value)
-        return ast.copy_location(ast.IfExp(self._is_own(node.value), node, read), node)
+        return ast.copy_location(ast.IfExp(self._is_in(FREE, node.value), node, read), node)
 
-    def _checked(self, value: ast.expr, guard: str) -> ast.expr:
+    def _checked(self, node: ast.Attribute) -> ast.expr:
         """Wrap an object that is written to; one of a cell's own class, the usual case, skips the guard's call."""
-        guarded = call(guard, [value], value)
+        value, private = node.value, node.attr.startswith("_")
+        guarded = call(WRITABLE, [value, constant(node.attr, value)] if private else [value], value)
         if not isinstance(value, ast.Name):
             return guarded
-        return ast.copy_location(ast.IfExp(self._is_own(value), value, guarded), value)
+        return ast.copy_location(ast.IfExp(self._is_in(FREE if private else OWN, value), value, guarded), value)
 
     @staticmethod
-    def _is_own(value: ast.Name) -> ast.Compare:
-        test = ast.Compare(call(TYPE, [value], value), [ast.In()], [load(OWN, value)])
+    def _is_in(classes: str, value: ast.Name) -> ast.Compare:
+        test = ast.Compare(call(TYPE, [value], value), [ast.In()], [load(classes, value)])
         return ast.copy_location(test, value)
 
     @staticmethod

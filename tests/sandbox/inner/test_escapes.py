@@ -197,6 +197,17 @@ RAISES = {
     "literal eval of tree": "import ast\nast.literal_eval(ast.parse('1'))",
     "copied facade": "import copy, json\ncopy.copy(json)._module",
     "writer of a class": "from fractions import Fraction\nobject.__setattr__(Fraction, 'x', 1)",
+    "forward reference": "from typing import Optional, get_args\nclass F(type(get_args(Optional['x'])[0]), _root=True): pass\nF('1')._evaluate({}, {}, frozenset())",
+    "redirect of any name": "from contextlib import redirect_stdout\nclass R(redirect_stdout): _stream = 'modules'\nr = R({})\nwith r: print(r._old_targets)",
+    "redirect set later": "from contextlib import redirect_stdout\nclass R(redirect_stdout): pass\nr = R({})\nr._stream = 'modules'",
+    "enum convert": "from enum import Enum\nclass C(Enum): pass\nC._convert_('X', 'json', lambda n: n == 'codecs')",
+    "enum create": "from enum import Enum\nclass C(Enum): pass\nC._create_('D', {'__reduce__': 1})",
+    "private of a base": "import pprint\nclass P(pprint.PrettyPrinter): pass\nP._dispatch",
+    "private of a base by getattr": "import pprint\nclass P(pprint.PrettyPrinter): pass\ngetattr(P, '_dispatch')",
+    "private of a base by super": "import pprint\nclass P(pprint.PrettyPrinter):\n    def f(self): return super()._dispatch\nP().f()",
+    "private of a base overridden": "import pprint\nclass P(pprint.PrettyPrinter):\n    _dispatch = {}",
+    "private of a base set": "import pprint\nclass P(pprint.PrettyPrinter): pass\nsetattr(P, '_dispatch', {})",
+    "private of a metaclass": "from abc import ABC\nclass A(ABC): pass\nA._dump_registry()",
     "setattr through super of foreign": "from decimal import Decimal\nclass A: pass\nA.__setattr__(Decimal, 'x', 1)",
 }
 
