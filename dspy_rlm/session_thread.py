@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 from dspy_rlm.sessions import Session
 
@@ -29,7 +29,7 @@ class SessionThread:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._context.run, function, *args)
 
-    async def __aenter__(self) -> SessionThread:
+    async def __aenter__(self) -> Self:
         opening = asyncio.ensure_future(self.run(self._open))
         try:
             self.session = await asyncio.shield(opening)
@@ -38,7 +38,7 @@ class SessionThread:
             raise
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if kind is asyncio.CancelledError:
             # A cell may be running on the session's thread; shutting down from here ends it.
             await asyncio.to_thread(self.session.shutdown)

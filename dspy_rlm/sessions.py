@@ -83,7 +83,7 @@ def open_session(factory: InterpreterFactory, plan: SessionPlan) -> Session:
         raise UsageError(f"interpreter_factory must make a CodeInterpreter, it made a {type(interpreter).__name__}")
     try:
         session.start()
-        session.bind({**plan.functions, **_plain_inputs(plan.inputs)})
+        _bind(session, {**plan.functions, **_plain_inputs(plan.inputs)})
         for name, value in plan.inputs.items():
             if isinstance(value, SandboxSerializable):
                 _set_up(session, name, value)
@@ -91,6 +91,13 @@ def open_session(factory: InterpreterFactory, plan: SessionPlan) -> Session:
         session.shutdown()
         raise
     return session
+
+
+def _bind(session: Session, values: dict[str, Any]) -> None:
+    try:
+        session.bind(values)
+    except TypeError as error:
+        raise UsageError(f"an input cannot go into the sandbox: {error}") from error
 
 
 def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:

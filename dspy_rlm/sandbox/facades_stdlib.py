@@ -138,13 +138,12 @@ class _CheckedEnumType(enum.EnumType):
             return super().__call__(*args, **kwargs)
         value, *rest = args
         names = rest.pop(0) if rest else kwargs.pop("names")
-        made = super().__call__(
+        return super().__call__(
             value,
             _checked_members(names),
             *rest,
             **(kwargs | {"module": guards.CELL_MODULE}),
         )
-        return made
 
     def _convert_(cls, *_args: Any, **_kwargs: Any) -> Any:
         raise TypeError("_convert_ is not available here: write an enum class")

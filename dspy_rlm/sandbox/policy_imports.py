@@ -62,8 +62,7 @@ class ImportPolicy(PolicyWalk):
         bound: list[ast.stmt] = []
         for alias in node.names:
             names = sorted(public or ()) if alias.name == "*" else [alias.name]
-            for name in names:
-                bound.append(self._bound_import(node, alias.asname or name, node.module, name, top=False))
+            bound.extend(self._bound_import(node, alias.asname or name, node.module, name, top=False) for name in names)
         return bound or ast.copy_location(ast.Pass(), node)
 
     def _check_module(self, node: ast.stmt, module: str) -> Iterable[str] | None:

@@ -174,7 +174,7 @@ RAISES = {
     "enum names": "from enum import Enum\nEnum('E', {'__reduce__': print})",
     "enum subclass name": "from enum import Enum\nclass S(str): pass\nEnum('E', [(S('a'), 1)])",
     "type hints": "from typing import get_type_hints\nget_type_hints(print)",
-    "forward reference": "from typing import Optional, get_args\nget_args(Optional['print()'])[0]._evaluate({}, {}, frozenset())",
+    "forward reference subclass": "from typing import Optional, get_args\nget_args(Optional['print()'])[0]._evaluate({}, {}, frozenset())",
     "singledispatch annotation": "import functools\n@functools.singledispatch\ndef f(x): pass\n@f.register\ndef g(x: 'print(1)'): pass",
     "total ordering foreign": "import functools\nfrom fractions import Fraction\nfunctools.total_ordering(Fraction)",
     "update_wrapper foreign": "import functools, json\nfunctools.update_wrapper(json.dumps, print)",
