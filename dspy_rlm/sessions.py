@@ -97,7 +97,7 @@ def _bind(session: Session, values: dict[str, Any]) -> None:
     try:
         session.bind(values)
     except TypeError as error:
-        raise UsageError(f"an input cannot go into the sandbox: {error}") from error
+        raise UsageError(f"the input {error}") from error
 
 
 def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:

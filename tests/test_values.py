@@ -270,7 +270,7 @@ class Handle:
 
 
 def test_an_input_that_cannot_travel_is_refused_before_any_lm_call(run):
-    with pytest.raises(UsageError, match="'a'"):
+    with pytest.raises(UsageError, match="the input a: Handle of"):
         run(RLM(_task(a=Any, b=int)), [], a=Handle())
 
 
