@@ -243,7 +243,7 @@ class RLM(dspy.Module):
 
 def _restored(kind: type[RLM], attributes: bytes) -> RLM:
     rlm = kind.__new__(kind)
-    vars(rlm).update(cloudpickle.loads(attributes))
+    rlm.__dict__.update(cloudpickle.loads(attributes))
     return rlm
 
 

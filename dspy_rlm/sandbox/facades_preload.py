@@ -48,7 +48,7 @@ def preload() -> None:
                 _zone_files[key] = path.read_bytes()
     # zoneinfo asks this function for what its search path does not hold.
     zoneinfo.reset_tzpath(())
-    zoneinfo._common.load_tzdata = _load_zone  # type: ignore[attr-defined]
+    zoneinfo._common.load_tzdata = _load_zone  # type: ignore[assignment]
 
 
 def _zone_directories() -> list[Path]:

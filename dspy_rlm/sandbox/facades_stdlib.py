@@ -150,7 +150,7 @@ class _CheckedEnumType(enum.EnumType):
 
     def _create_(cls, class_name: str, names: Any, **options: Any) -> Any:
         options["module"] = guards.CELL_MODULE
-        return super()._create_(class_name, _checked_members(names), **options)
+        return super()._create_(class_name, _checked_members(names), **options)  # type: ignore[misc]  # not in typeshed
 
 
 def _checked_members(names: Any) -> Any:

@@ -129,7 +129,7 @@ MODULES: dict[str, Mapping[str, Any]] = {
     "base64": _public(base64),
     "binascii": _public(binascii),
     "bisect": _only(bisect, "bisect bisect_left bisect_right insort insort_left insort_right"),
-    "calendar": _public(calendar, mdays=calendar.mdays),
+    "calendar": _public(calendar, mdays=calendar.mdays),  # type: ignore[attr-defined]  # not in typeshed
     "cmath": _public(cmath),
     "collections": _public(collections, namedtuple=namedtuple),
     "collections.abc": _public(collections.abc),

@@ -58,7 +58,7 @@ def build_class(body: Callable[[], Any], name: str, *bases: Any, **keywords: Any
             # CPython up to 3.12.8 trusts what an overridden split() returns, and confuses types.
             raise TypeError("classes cannot derive from exception groups here: raise ExceptionGroup itself")
     made = builtins.__build_class__(body, name, *bases, **keywords)
-    _refuse_kept_names(made, body.__code__.co_names)  # type: ignore[attr-defined]  # a class body is a function
+    _refuse_kept_names(made, body.__code__.co_names)
     return close_match_args(made)
 
 
