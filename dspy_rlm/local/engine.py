@@ -18,6 +18,7 @@ from dspy_rlm.local import weights, wire
 from dspy_rlm.local.llama import LlamaModel, Loader, ModelSettings, load_server, open_model
 
 DEFAULT_MODEL = "local/qwen2.5-coder-1.5b"
+_END_OF_REPLY = "[[ ## completed ## ]]"  # as dspy.ChatAdapter asks for it
 DEFAULT_CONTEXT_LENGTH = 16_384  # tokens; the default model was trained for 32,768, at 28 KB of memory each
 
 
@@ -154,7 +155,8 @@ def local_lm(
         threads: CPU threads that compute. Default: as many as this process may run on.
         temperature: Sampling temperature. Default: 0, the likeliest token each time.
         max_tokens: Tokens of an answer at most. Default: 1024.
-        **kwargs: Further arguments of `dspy.LM`.
+        **kwargs: Further arguments of `dspy.LM`. `stop` is by default the marker that ends a reply in DSPy's chat format,
+            after which small models go on with a reply of their own.
 
     Raises:
         LocalModelError: llama.cpp or the model is not installed, or `path` is no file.
@@ -169,7 +171,7 @@ def local_lm(
         async_engine=engine.asynchronous,
         temperature=temperature,
         max_tokens=max_tokens,
-        **kwargs,
+        **{"stop": [_END_OF_REPLY], **kwargs},
     )
 
 

@@ -146,6 +146,11 @@ def test_another_file_has_another_name_in_dspys_cache(installed: None, tmp_path:
     assert local_lm(path).model == f"local{path}"
 
 
+def test_a_reply_ends_with_the_marker_of_the_chat_format_unless_told_otherwise(installed: None) -> None:
+    assert local_lm().kwargs["stop"] == ["[[ ## completed ## ]]"]
+    assert local_lm(stop=["END"]).kwargs["stop"] == ["END"]
+
+
 def test_a_missing_file_is_told_at_once(installed: None) -> None:
     with pytest.raises(LocalModelError, match=r"the model file .*nowhere\.gguf does not exist"):
         local_lm("nowhere.gguf")
