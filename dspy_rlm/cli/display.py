@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,9 +20,8 @@ from rich.text import Text
 
 from dspy_rlm.cli.outputs import as_json, as_text
 from dspy_rlm.events import CellRan, CellWritten, Event, Extracting, SubCallEnded, SubCallStarted, TurnStarted
+from dspy_rlm.narration import counted, narrate, shown_output, spent
 from dspy_rlm.trajectory import Step
-
-_SHOWN_LINES = 20  # of a cell's output; the model may see more of it
 
 # What files and models write must not move the cursor or change the title of a terminal.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
@@ -78,7 +77,7 @@ class Display:
     def totals(self) -> str:
         """Turns, sub-calls, tokens and seconds so far, in words."""
         calls = sum(len(step.sub_calls) for step in self.steps)
-        parts = [_counted(len(self.steps), "turn"), *([_counted(calls, "sub-call")] if calls else [])]
+        parts = [counted(len(self.steps), "turn"), *([counted(calls, "sub-call")] if calls else [])]
         return ", ".join([*parts, self._spent_so_far()])
 
     def _spent_so_far(self) -> str:
@@ -95,7 +94,7 @@ class PlainDisplay(Display):
 
     def show(self, event: Event) -> None:
         """Show one event in a few lines."""
-        for line in _lines(event):
+        for line in narrate(event):
             self._tell(line)
 
     def answered(self, outputs: Mapping[str, Any], prediction: dspy.Prediction) -> None:
@@ -197,22 +196,6 @@ def _activity(event: Event) -> str | None:
     return None
 
 
-def _lines(event: Event) -> Iterator[str]:
-    match event:
-        case CellWritten(turn=turn, reasoning=reasoning, code=code):
-            yield f"turn {turn}: {reasoning.strip()}"
-            yield from (f"    {line}" for line in code.strip().split("\n"))
-        case CellRan(step=step):
-            yield from (f"  > {line}" for line in _shortened(step.output))
-            yield f"  ({_spent(step)})"
-        case SubCallStarted(name=name, count=count):
-            yield f"  {name}: {_counted(count, 'call')}"
-        case SubCallEnded(name=name, duration=duration):
-            yield f"  {name}: answered in {duration:.1f} s"
-        case Extracting():
-            yield "the turns are used up: putting the answer together"
-
-
 def _cell(event: CellWritten) -> RenderableType:
     code = Syntax(_safe(event.code.strip()), "python", theme="ansi_dark", background_color="default", word_wrap=True)
     title = Rule(Text(f"turn {event.turn}"), align="left", style="dim")
@@ -221,19 +204,8 @@ def _cell(event: CellWritten) -> RenderableType:
 
 def _result(step: Step) -> RenderableType:
     style = "red" if step.error else "green"
-    output = Text(_safe("\n".join(_shortened(step.output))), style=style)
-    return Group(Padding(output, (0, 0, 0, 2)), Text(f"  {_spent(step)}", style="dim"))
-
-
-def _shortened(output: str) -> list[str]:
-    lines = output.strip().split("\n")
-    more = len(lines) - _SHOWN_LINES
-    return [*lines[:_SHOWN_LINES], f"… {_counted(more, 'more line')}"] if more > 0 else lines
-
-
-def _spent(step: Step) -> str:
-    calls = f", {_counted(len(step.sub_calls), 'sub-call')}" if step.sub_calls else ""
-    return f"{step.duration:.2f} s{calls}"
+    output = Text(_safe("\n".join(shown_output(step))), style=style)
+    return Group(Padding(output, (0, 0, 0, 2)), Text(f"  {spent(step)}", style="dim"))
 
 
 def _ending(prediction: dspy.Prediction) -> str:
@@ -247,10 +219,6 @@ def _tokens(lms: Sequence[dspy.LM]) -> str:
     usages = [entry.get("usage") or {} for lm in lms for entry in list(lm.history)]
     read, written = (sum(usage.get(kind) or 0 for usage in usages) for kind in ("prompt_tokens", "completion_tokens"))
     return f"{read:,} tokens read, {written:,} written"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _line(error: Exception) -> str:

@@ -48,6 +48,7 @@ def test_elsewhere_events_are_plain_lines(capsys: pytest.CaptureFixture[str]) ->
     lines = re.sub(r"[\d.]+ s, 2 tokens", "T s, 2 tokens", shown.err).split("\n")
     assert lines == [
         "model: scripted/lm (--model)",
+        "the root LM has at most 20 turns",
         "turn 1: Look [bold]first[/bold].",
         "    print(1)",
         "    llm_query_batched('abc')",
@@ -61,7 +62,7 @@ def test_elsewhere_events_are_plain_lines(capsys: pytest.CaptureFixture[str]) ->
         *(f"  > {number}" for number in range(20)),
         "  > … 5 more lines",
         "  (0.00 s)",
-        "the turns are used up: putting the answer together",
+        "no turns are left: putting the answer together",
         "Answered (2 turns, 3 sub-calls, T s, 2 tokens read, 2 written)",
         "",
     ]

@@ -14,7 +14,8 @@ import pytest
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds child processes in /proc")
 
 PROGRAM = """
-import sys, threading
+import signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, as a test run may be, ignores it
 import dspy_rlm.cli.ask
 from dspy_rlm.cli import main
 from dspy_rlm.testing import ScriptedLM
