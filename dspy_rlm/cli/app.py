@@ -23,6 +23,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line and exit with its code: 0 answered, 1 no answer, 2 usage, 130 interrupted."""
+    # Prices play no part here, and fetching their list makes a machine without a network wait and warn.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
         app()
     except SystemExit as ending:

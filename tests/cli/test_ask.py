@@ -1,4 +1,6 @@
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import dspy_rlm.cli.ask
 from dspy_rlm import RLM, __version__
-from dspy_rlm.cli.app import app
+from dspy_rlm.cli.app import app, main
 from dspy_rlm.cli.models import MODEL_VARIABLE, PROVIDERS, ModelChoice
 from dspy_rlm.testing import Reply, ScriptedLM
 
@@ -226,3 +228,16 @@ def test_being_interrupted_while_files_are_read_is_no_crash(
     monkeypatch.setattr(dspy_rlm.cli.ask, "read_documents", interrupt)
     result = ask("Q?", "words.txt")
     assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
+
+
+@pytest.mark.parametrize("configured", [None, "False"])
+def test_the_command_fetches_no_price_list_unless_told_to(
+    configured: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["dspy-rlm", "--version"])
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", configured or "")
+    if configured is None:
+        monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP")
+    with pytest.raises(SystemExit):
+        main()
+    assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == (configured or "True")
