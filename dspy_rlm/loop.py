@@ -16,10 +16,10 @@ import dspy
 from dspy_rlm.budget import Budget
 from dspy_rlm.errors import NoAnswerError
 from dspy_rlm.events import CellRan, CellWritten, Extracting, RunEnded, RunStarted, TurnStarted, emit
-from dspy_rlm.observation import NO_CELL, Observation, observe, repeated, status_line, typed_over_observation
+from dspy_rlm.observation import NO_CELL, Observation, observe, repeated, status_line, with_left_out
 from dspy_rlm.predictors import Message, demo_messages, record_act, turn_message
 from dspy_rlm.replies import Reply
-from dspy_rlm.retyping import typed_over
+from dspy_rlm.retyping import without_retyped
 from dspy_rlm.sandbox.outcomes import Outcome, Submitted
 from dspy_rlm.subs import SubCalls
 from dspy_rlm.trajectory import FinishReason, Step, Trajectory
@@ -82,23 +82,28 @@ class Run:
     sub_calls: SubCalls
     trajectory: Trajectory = field(default_factory=Trajectory)
     turns: list[Message] = field(default_factory=list)
-    _seen: dict[str, str] = field(default_factory=dict)
+    _seen: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def opening(self, turn: int) -> str:
         """The observation that turn number `turn` (from 1) begins with."""
         told = self.trajectory[-1].output if self.trajectory else self.variables
         calls_left = self.budget.llm_calls_left if self.budget.llm_calls else None
-        return f"{told}\n\n{status_line(turn, self.budget.max_iters, self.submit, calls_left)}"
+        failed = bool(self.trajectory) and self.trajectory[-1].error is not None
+        return f"{told}\n\n{status_line(turn, self.budget.max_iters, self.submit, calls_left, failed=failed)}"
 
     def take(self, observation: str, step: Step) -> None:
         """Add a step, which followed `observation`."""
         self.trajectory += step
         self.turns.append(turn_message(observation, step))
 
-    def seen_before(self, code: str, output: str) -> bool:
-        """Whether the same cell has given the same output before; remembers both."""
-        before, self._seen[code.strip()] = self._seen.get(code.strip()), output
-        return before == output
+    def compared(self, code: str, observation: Observation) -> Observation:
+        """The observation of a cell, saying so where the same cell has given the same before."""
+        # The text of an error tells the number of its cell, which is another each time.
+        result = observation.error or observation.text
+        before, times = self._seen.get(code.strip(), ("", 0))
+        times = times + 1 if before == result else 0
+        self._seen[code.strip()] = result, times
+        return repeated(observation, self.variables if times > 1 else None) if times else observation
 
 
 def solve(run: Run) -> Generator[Request, Any, Answer]:
@@ -145,16 +150,14 @@ def _step(run: Run, turn: int, reply: Reply) -> Generator[Request, Any, tuple[St
     if reply.code is None:
         return Step(reasoning=reply.reasoning, code="", output=NO_CELL, error="no cell in the reply"), None
     emit(CellWritten(turn, reply.reasoning, reply.code))
-    if (typed := typed_over(reply.code, run.inputs)) is not None:
-        told = typed_over_observation(*typed)
-        return Step(reasoning=reply.reasoning, code=reply.code, output=told.text, error=told.error), None
-    outcome, duration = yield RunCell(reply.code)
-    observation: Observation = observe(outcome)
-    if run.seen_before(reply.code, observation.text):
-        observation = repeated(observation)
+    code, retyped = without_retyped(reply.code, run.inputs)
+    outcome, duration = yield RunCell(code)
+    observation = run.compared(code, observe(outcome))
+    if retyped:
+        observation = with_left_out(observation, retyped)
     step = Step(
         reasoning=reply.reasoning,
-        code=reply.code,
+        code=code,
         output=observation.text,
         error=observation.error,
         duration=duration,

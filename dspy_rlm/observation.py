@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dspy_rlm.previews import bounded_repr
+from dspy_rlm.retyping import Retyped
 from dspy_rlm.sandbox.outcomes import Failed, Outcome, Refused, RolledBack, Submitted
 from dspy_rlm.sandbox.rendering import render
 
 NO_CELL = "Your reply held no Python cell, so nothing ran. Send one cell in a fenced block:\n```python\nprint(...)\n```"
-_TYPED_OVER = (
-    "The cell was not run: line {line} types text over `{name}`. {name} is set and holds the whole data, of which you saw "
-    "only a preview. Send the cell again without that line."
+_LEFT_OUT = (
+    "Line {line} was left out: it types text over `{name}`. {name} is set and holds the whole data, of which you saw only "
+    "a preview. The rest of the cell ran on the whole data and gave:"
 )
 _NO_OUTPUT = "(the cell printed nothing: print what you want to see)"
 _REPEATED = (
@@ -40,17 +41,24 @@ def observe(outcome: Outcome) -> Observation:
     return Observation(render(outcome) or _NO_OUTPUT, _error(outcome))
 
 
-def typed_over_observation(name: str, line: int) -> Observation:
-    """What is said of a cell that types data over the input `name`, instead of running it."""
-    return Observation(_TYPED_OVER.format(name=name, line=line), f"typed over the input {name!r}")
+def with_left_out(observation: Observation, retyped: Iterable[Retyped]) -> Observation:
+    """The same observation, saying first which lines of the cell did not run."""
+    notes = [_LEFT_OUT.format(line=statement.line, name=statement.name) for statement in retyped]
+    return Observation("\n".join([*notes, observation.text]), observation.error)
 
 
-def repeated(observation: Observation) -> Observation:
-    """The same observation, saying that it is the same."""
-    return Observation(f"{observation.text}\n\n{_REPEATED}", observation.error)
+def repeated(observation: Observation, variables: str | None = None) -> Observation:
+    """The same observation, saying that it is the same.
+
+    Args:
+        observation: What the cell gave, as before.
+        variables: The first observation, where saying so did not help before: told once more, as at the start.
+    """
+    told = _REPEATED if variables is None else f"{_REPEATED} Start over, with what there is:\n\n{variables}"
+    return Observation(f"{observation.text}\n\n{told}", observation.error)
 
 
-def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None = None) -> str:
+def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None = None, *, failed: bool = False) -> str:
     """The last line of an observation: where in the run this is, and what to decide.
 
     Args:
@@ -58,6 +66,7 @@ def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None =
         max_iters: Turns of the run.
         submit: How to submit, for example `SUBMIT(ip=..., requests=...)`.
         calls_left: Sub-module calls left; None while none was made.
+        failed: Whether the observation tells that something went wrong.
 
     Example:
         >>> status_line(1, 6, "SUBMIT(ip=...)")
@@ -72,6 +81,8 @@ def status_line(turn: int, max_iters: int, submit: str, calls_left: int | None =
         return f"{line} It is the last one: write {submit} now, with what you have."
     if turn == 1:
         return line
+    if failed:  # shown how to submit where nothing was found, a small model copies the call with its dots
+        return f"{line} Begin the reasoning with what went wrong above, then send a corrected cell."
     # Tried on a 1.5B model: told to begin with the output, it reads it, else it copies its last reply, cell and all; and
     # it submits when it sees the call as a cell, else it prints the answer once more.
     return (

@@ -94,9 +94,11 @@ def demo_messages(demos: Iterable[Mapping[str, Any]], max_iters: int, submit: st
         if trajectory is None or not isinstance(observation, str):
             continue
         turns = max(max_iters, len(trajectory))
+        failed = False
         for number, step in enumerate(trajectory, 1):
-            messages.append(turn_message(f"{observation}\n\n{status_line(number, turns, submit)}", step))
-            observation = step.output
+            status = status_line(number, turns, submit, failed=failed)
+            messages.append(turn_message(f"{observation}\n\n{status}", step))
+            observation, failed = step.output, step.error is not None
     return messages
 
 

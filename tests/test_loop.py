@@ -11,6 +11,7 @@ import pytest
 from dspy.utils.exceptions import LMError
 
 from dspy_rlm import RLM, NoAnswerError, UsageError
+from dspy_rlm.retyping import without_retyped
 from dspy_rlm.testing import ScriptedLM
 
 LOG = "10.0.0.1 ok\n10.0.0.2 fail\n10.0.0.1 ok\n" * 100
@@ -110,6 +111,28 @@ def test_a_repeated_cell_with_the_same_result_is_pointed_out(run, cell):
     assert "same cell before" in prediction.trajectory[1].output
 
 
+def test_a_cell_repeated_once_more_is_told_the_variables_again(run, cell):
+    replies = [*[cell("m + 1")] * 3, cell("SUBMIT(n + 1)")]
+    prediction, lm = run(RLM("n -> m: int"), replies, n=1)
+    variables = lm.calls[0][-1]["content"].split("Turn 1 of")[0].strip()
+    outputs = [step.output for step in prediction.trajectory]
+    assert ["same cell before" in output for output in outputs] == [False, True, True, False]
+    assert [output.count("SUBMIT(m=...)") for output in outputs[:3]] == [0, 0, 1]
+    assert outputs[2].split("what there is:")[1].strip() in variables
+
+
+def test_after_an_error_a_corrected_cell_is_asked_for_instead_of_a_submission(run, cell):
+    _, lm = run(RLM("n -> m: int"), [cell("m + 1"), cell("n + 1"), cell("SUBMIT(n + 1)")], n=1)
+    after_error, after_output = (lm.calls[call][-1]["content"] for call in (1, 2))
+    assert "send a corrected cell" in after_error and "SUBMIT(" not in after_error
+    assert "SUBMIT(m=...)" in after_output
+
+
+def test_dots_in_place_of_a_value_are_pointed_out(run, cell):
+    prediction, _ = run(RLM("n -> m: int"), [cell("SUBMIT(m=...)"), cell("SUBMIT(n)")], n=1)
+    assert "put the value that you found in its place" in prediction.trajectory[0].output
+
+
 def test_a_repeated_cell_with_another_result_is_not_pointed_out(run, cell):
     ticks = itertools.count()
 
@@ -184,9 +207,19 @@ def test_a_cancelled_run_ends_its_cell_and_its_session():
     asyncio.run(asyncio.wait_for(cancel(), 30))
 
 
-def test_a_cell_that_types_data_over_an_input_is_not_run(run, cell):
+def test_a_line_that_types_data_over_an_input_is_left_out(run, cell):
     typed = "log = '''" + LOG[:200] + "'''\nprint('ran', len(log))"
     prediction, _ = run(RLM("log -> n: int"), [cell(typed), cell("log = log + ''\nSUBMIT(len(log))")], log=LOG)
+    first = prediction.trajectory[0]
     assert prediction.n == len(LOG)
-    assert prediction.trajectory[0].error == "typed over the input 'log'"
-    assert prediction.trajectory[0].output.startswith("The cell was not run: line 1 types text over `log`.")
+    assert first.output.startswith("Line 1 was left out: it types text over `log`.")
+    assert first.output.endswith(f"\nran {len(LOG)}")
+    assert first.error is None and LOG[:200] not in first.code
+
+
+def test_lines_left_out_keep_the_numbers_of_the_others():
+    data = "x" * 100
+    code = f"if log:\n    log = 'ä{data}'; a = 1; log = '''\n{data}'''; b = 2\nprint(a)"
+    kept, retyped = without_retyped(code, ["log"])
+    assert kept == "if log:\n    pass; a = 1; pass; b = 2\n\nprint(a)"
+    assert [(statement.name, statement.line) for statement in retyped] == [("log", 2), ("log", 2)]

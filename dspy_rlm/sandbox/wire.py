@@ -98,6 +98,8 @@ def _tagged_kin(value: Any) -> Any:
 
 def _complaint(value: Any) -> str:
     kind = type(value).__name__
+    if value is ...:
+        return "`...` cannot leave the sandbox: put the value that you found in its place"
     if hasattr(value, "__next__"):
         return f"a {kind} cannot leave the sandbox: make it a list first, with list(...)"
     if callable(value):

@@ -1,0 +1,55 @@
+"""How many of the questions of `examples/questions.json` the command line answers right, with a transcript of each.
+
+    python benchmarks/questions.py [ID ...]
+
+Each question is asked as a user would ask it, `dspy-rlm ask QUESTION FILE --output ...`, of the model that
+`dspy-rlm` chooses: the one named in DSPY_RLM_MODEL, else the local one. What it printed goes to `examples/transcripts/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from dspy_rlm.cli.outputs import as_text
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+FILE = "data/airports.csv.gz"
+LIMIT = 600  # seconds a question
+
+
+def ask(question: dict[str, Any]) -> bool:
+    """Ask one question, keep the transcript, and tell whether the answer is the right one."""
+    arguments = ["ask", question["question"], FILE, "--output", question["output"]]
+    command = [str(Path(sys.executable).with_name("dspy-rlm")), *arguments]
+    run = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, timeout=LIMIT, check=False)
+    transcript = f"$ {shlex.join(['dspy-rlm', *arguments])}\n{run.stderr}{run.stdout}"
+    (EXAMPLES / "transcripts" / f"{question['id']}.txt").write_text(transcript)
+    return run.returncode == 0 and run.stdout.strip() == as_text(question["answer"]).strip()
+
+
+def main() -> None:
+    """Ask the questions that are named, or all, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ids", nargs="*", metavar="ID")
+    wanted = parser.parse_args().ids
+    questions = json.loads((EXAMPLES / "questions.json").read_text())
+    chosen = [question for question in questions if not wanted or question["id"] in wanted]
+    (EXAMPLES / "transcripts").mkdir(exist_ok=True)
+    right = 0
+    for question in chosen:
+        started = time.monotonic()
+        answered = ask(question)
+        right += answered
+        print(f"{'right' if answered else 'WRONG'}  {time.monotonic() - started:5.0f} s  {question['id']}", flush=True)
+    print(f"{right} of {len(chosen)} right")
+
+
+if __name__ == "__main__":
+    main()
