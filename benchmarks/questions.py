@@ -28,7 +28,10 @@ def ask(question: dict[str, Any]) -> bool:
     """Ask one question, keep the transcript, and tell whether the answer is the right one."""
     arguments = ["ask", question["question"], FILE, "--output", question["output"]]
     command = [str(Path(sys.executable).with_name("dspy-rlm")), *arguments]
-    run = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, timeout=LIMIT, check=False)
+    try:
+        run = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        return False
     transcript = f"$ {shlex.join(['dspy-rlm', *arguments])}\n{run.stderr}{run.stdout}"
     (EXAMPLES / "transcripts" / f"{question['id']}.txt").write_text(transcript)
     return run.returncode == 0 and run.stdout.strip() == as_text(question["answer"]).strip()

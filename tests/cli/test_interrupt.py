@@ -6,7 +6,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,16 +39,27 @@ def command(second: str) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdin is not None
         process.stdin.close()
-        yield process
-        process.kill()
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def descendants(pid: int) -> list[int]:
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        children = [int(child) for child in (task / "children").read_text().split()]
-        found += [*children, *(other for child in children for other in descendants(child))]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # threads and processes may end meanwhile
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children = [int(child) for child in (task / "children").read_text().split()]
+            found += [*children, *(other for child in children for other in descendants(child))]
     return found
+
+
+def watch(pids: Iterable[int]) -> list[int]:
+    watched = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # ended already
+            watched.append(os.pidfd_open(pid))
+    return watched
 
 
 def read_until(stream: Iterator[str], line: str) -> None:
@@ -76,7 +87,7 @@ def test_ctrl_c_ends_everything_and_shows_what_was_found(second: str, ready: str
     with command(second) as process:
         assert process.stderr is not None and process.stdout is not None
         read_until(process.stderr, ready)
-        children = [os.pidfd_open(pid) for pid in descendants(process.pid)]
+        children = watch(descendants(process.pid))
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 130
         assert all(has_ended(child) for child in children)
