@@ -24,6 +24,7 @@ class Budget:
     def __init__(self, max_iters: int, max_llm_calls: int) -> None:
         self.max_iters = max_iters
         self.max_llm_calls = max_llm_calls
+        self.closed = False
         self._llm_calls = 0
         self._lock = threading.Lock()
 
@@ -47,3 +48,7 @@ class Budget:
             if self._llm_calls + count > self.max_llm_calls:
                 raise BudgetExceededError("llm_calls", self._llm_calls, count, self.max_llm_calls)
             self._llm_calls += count
+
+    def close(self) -> None:
+        """The run is over: what was reserved and has not begun must not be spent."""
+        self.closed = True

@@ -13,10 +13,10 @@ from typing import Any
 
 import cloudpickle
 import dspy
-from dspy.primitives.code_interpreter import CodeInterpreter
 from dspy.signatures.signature import ensure_signature
 from dspy.utils.usage_tracker import UsageTracker, track_usage
 
+from dspy_rlm.arguments import check_at_least, checked_factory, checked_subs
 from dspy_rlm.budget import Budget
 from dspy_rlm.contract import first_observation
 from dspy_rlm.errors import UsageError
@@ -85,18 +85,18 @@ class RLM(dspy.Module):
         interpreter_factory: InterpreterFactory | None = None,
     ) -> None:
         super().__init__()
-        _check_at_least("max_iters", max_iters, 1)
-        _check_at_least("max_llm_calls", max_llm_calls, 0)
-        _check_at_least("max_output_chars", max_output_chars, 1)
+        check_at_least("max_iters", max_iters, 1)
+        check_at_least("max_llm_calls", max_llm_calls, 0)
+        check_at_least("max_output_chars", max_output_chars, 1)
         self.signature = ensure_signature(signature)
         self.max_iters = max_iters
         self.max_llm_calls = max_llm_calls
         self.max_output_chars = max_output_chars
         self.verbose = verbose
         self.sub_lm = sub_lm
-        self._interpreter_factory = _checked_factory(interpreter_factory)
+        self._interpreter_factory = checked_factory(interpreter_factory)
         self._tools = normalize_tools(tools)
-        subs = {"llm_query": OwnDemosPredict(Query), **_checked_subs(subs)}
+        subs = {"llm_query": OwnDemosPredict(Query), **checked_subs(subs)}
         self._sub_names = tuple(subs)
         self.act = OwnDemosPredict(Act.with_instructions(f"{self.signature.instructions}\n\n{STRATEGY}".strip()))
         self.extract = OwnDemosPredict(extract_signature(self.signature))
@@ -184,7 +184,10 @@ class RLM(dspy.Module):
                             )
                             return self._outputs(prediction)
 
-                answer = await adrive(solve(run), perform)
+                try:
+                    answer = await adrive(solve(run), perform)
+                finally:
+                    run.budget.close()
         return _prediction(answer, tracker)
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
@@ -234,7 +237,7 @@ class RLM(dspy.Module):
 
     def _factory(self, of_this_call: InterpreterFactory | None) -> InterpreterFactory:
         configured = dspy.settings.get("interpreter_factory")
-        factory = _checked_factory(of_this_call) or self._interpreter_factory or _checked_factory(configured)
+        factory = checked_factory(of_this_call) or self._interpreter_factory or checked_factory(configured)
         return factory or functools.partial(RestrictedInterpreter, max_output_chars=self.max_output_chars)
 
     def _logging(self) -> AbstractContextManager[None]:
@@ -276,27 +279,3 @@ def _prediction(answer: Answer, tracker: UsageTracker) -> dspy.Prediction:
 def _log(event: Event) -> None:
     for line in narrate(event):
         logger.info("%s", line)
-
-
-def _checked_factory(factory: InterpreterFactory | None) -> InterpreterFactory | None:
-    is_interpreter = isinstance(factory, CodeInterpreter) and not isinstance(factory, type)
-    if factory is not None and (is_interpreter or not callable(factory)):
-        raise UsageError(
-            f"interpreter_factory must be a function that makes an interpreter for each run, got {factory!r}: pass its "
-            "class, or a function that returns a new one"
-        )
-    return factory
-
-
-def _checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Module]:
-    for name, module in (subs or {}).items():
-        if not isinstance(module, dspy.Module):
-            raise UsageError(
-                f"the sub-module {name!r} is a {type(module).__name__}, not a dspy.Module: pass plain functions as tools"
-            )
-    return dict(subs or {})
-
-
-def _check_at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int) or value < least:
-        raise UsageError(f"{name} must be an int of at least {least}, got {value!r}")

@@ -7,13 +7,14 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 import dspy
 
 from dspy_rlm.budget import Budget
 from dspy_rlm.events import SubCallEnded, SubCallStarted, emit
+from dspy_rlm.interrupts import wait_for
 from dspy_rlm.names import batched_name
 from dspy_rlm.sandbox.values import Record, SubCallFailure
 from dspy_rlm.shapes import Shapes
@@ -194,12 +195,16 @@ class SubFunction:
     def _answer_all(self, inputs: list[dict[str, Any]]) -> list[_Answer]:
         workers = min(len(inputs), dspy.settings.num_threads or _DEFAULT_THREADS)
         traces: list[list[Any]] = [[] for _ in inputs]
-        with ThreadPoolExecutor(workers) as pool:
+        pool = ThreadPoolExecutor(workers)
+        try:
             futures = [
                 pool.submit(contextvars.copy_context().run, self._answer_traced, item, trace)
                 for item, trace in zip(inputs, traces, strict=True)
             ]
+            wait_for(futures)
             answers = [future.result() for future in futures]
+        finally:  # after Ctrl-C, calls that were not made yet must not be paid for
+            pool.shutdown(wait=False, cancel_futures=True)
         if dspy.settings.trace is not None:
             # Joined here and in order, so that a trace does not depend on which call was answered first.
             for trace in traces:
@@ -207,6 +212,8 @@ class SubFunction:
         return answers
 
     def _answer_traced(self, inputs: dict[str, Any], trace: list[Any]) -> _Answer:
+        if self._budget.closed:
+            raise CancelledError
         with dspy.context(trace=None if dspy.settings.trace is None else trace):
             return self._answer(inputs)
 

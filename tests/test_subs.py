@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from typing import Any
 
@@ -195,3 +196,35 @@ def test_a_trajectory_with_any_sub_call_result_can_be_saved_as_json(run, cell):
     rlm = RLM("a -> b", subs={"read": dspy.Predict("page -> title, pages: int")})
     prediction, _ = run(rlm, [cell("SUBMIT(read(a).title)"), answers(title="Emma", pages=3)], a="x")
     assert '"output":{"title":"Emma","pages":3}' in prediction.trajectory.model_dump_json()
+
+
+def _interrupt() -> None:
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+def test_ctrl_c_ends_a_batch_without_the_calls_not_made_yet(run, cell):
+    made, answer = [], threading.Event()
+
+    class Interrupted(dspy.Module):
+        def forward(self, text: str) -> dspy.Prediction:
+            made.append(text)
+            _interrupt()
+            answer.wait()
+            return dspy.Prediction(reply=text)
+
+    rlm = RLM("a -> b", subs={"ask": Interrupted()})
+    threads = set(threading.enumerate())
+    with dspy.context(num_threads=1), pytest.raises(KeyboardInterrupt):
+        run(rlm, [cell("ask_batched(list(a))")], a="xyz")
+    answer.set()
+    for thread in set(threading.enumerate()) - threads:
+        thread.join()
+    assert made == ["x"]
+
+
+def test_ctrl_c_ends_a_cell_that_runs(run, cell):
+    def interrupt() -> None:
+        threading.Thread(target=_interrupt).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(RLM("a -> b", tools=[interrupt]), [cell("interrupt()\nwhile True:\n    pass")], a="x")

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +29,6 @@ ANSWERED, NO_ANSWER, INTERRUPTED = 0, 1, 130
 
 # A model on this machine's processor reads some 30 tokens a second, so what a cell printed must be short.
 _LOCAL_OUTPUT_CHARS, _OUTPUT_CHARS = 1_500, 10_000
-
-# The system may hand the signal to any thread, and Python acts on it only once this one runs again.
-_CTRL_C_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -98,6 +95,7 @@ def _interruptible(rlm: dspy.Module, task: Task, lm: dspy.LM, display: Display) 
     import dspy
 
     from dspy_rlm.events import listening
+    from dspy_rlm.interrupts import wait_for
 
     sessions = _Sessions()
     done: Future[Any] = Future()
@@ -111,8 +109,7 @@ def _interruptible(rlm: dspy.Module, task: Task, lm: dspy.LM, display: Display) 
 
     threading.Thread(target=contextvars.copy_context().run, args=(work,), name="dspy-rlm", daemon=True).start()
     try:
-        while not done.done():
-            wait([done], timeout=_CTRL_C_SECONDS)
+        wait_for([done])
         return done.result()
     except KeyboardInterrupt:
         sessions.shutdown()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dspy_rlm.errors import SandboxError
+from dspy_rlm.interrupts import CHECK_SECONDS
 
 from . import wire
 from .connection import Connection, ConnectionLostError
@@ -123,7 +124,7 @@ class CellRun:
             poller = select.poll()
             for source in (session.connection, session.control, session.waker):
                 poller.register(source, select.POLLIN)
-            ready = {fd for fd, _ in poller.poll(None if left == math.inf else math.ceil(left * 1000))}
+            ready = {fd for fd, _ in poller.poll(math.ceil(min(left, CHECK_SECONDS) * 1000))}
             if session.closed:
                 raise lost("it was shut down while a cell ran")
             if session.waker in ready:

@@ -1,0 +1,50 @@
+"""What an RLM's arguments must be, checked before anything is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import dspy
+from dspy.primitives.code_interpreter import CodeInterpreter
+
+from dspy_rlm.errors import UsageError
+from dspy_rlm.sessions import InterpreterFactory
+
+
+def checked_factory(factory: InterpreterFactory | None) -> InterpreterFactory | None:
+    """The factory as given.
+
+    Raises:
+        UsageError: It cannot make an interpreter for each run.
+    """
+    is_interpreter = isinstance(factory, CodeInterpreter) and not isinstance(factory, type)
+    if factory is not None and (is_interpreter or not callable(factory)):
+        raise UsageError(
+            f"interpreter_factory must be a function that makes an interpreter for each run, got {factory!r}: pass its "
+            "class, or a function that returns a new one"
+        )
+    return factory
+
+
+def checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Module]:
+    """The sub-modules as a dict of their own.
+
+    Raises:
+        UsageError: One is no `dspy.Module`.
+    """
+    for name, module in (subs or {}).items():
+        if not isinstance(module, dspy.Module):
+            raise UsageError(
+                f"the sub-module {name!r} is a {type(module).__name__}, not a dspy.Module: pass plain functions as tools"
+            )
+    return dict(subs or {})
+
+
+def check_at_least(name: str, value: int, least: int) -> None:
+    """Refuse a number that is too small.
+
+    Raises:
+        UsageError: The value is no int of at least `least`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UsageError(f"{name} must be an int of at least {least}, got {value!r}")
