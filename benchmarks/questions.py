@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -21,20 +23,21 @@ from dspy_rlm.cli.outputs import as_text
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 FILE = "data/airports.csv.gz"
-LIMIT = 600  # seconds a question
+LIMIT = 180  # seconds a question
 
 
 def ask(question: dict[str, Any]) -> bool:
     """Ask one question, keep the transcript, and tell whether the answer is the right one."""
     arguments = ["ask", question["question"], FILE, "--output", question["output"]]
     command = [str(Path(sys.executable).with_name("dspy-rlm")), *arguments]
-    try:
-        run = subprocess.run(command, cwd=EXAMPLES, capture_output=True, text=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    transcript = f"$ {shlex.join(['dspy-rlm', *arguments])}\n{run.stderr}{run.stdout}"
+    run = subprocess.Popen(command, cwd=EXAMPLES, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    limit = threading.Timer(LIMIT, run.send_signal, [signal.SIGINT])
+    limit.start()
+    answer, progress = run.communicate()
+    limit.cancel()
+    transcript = f"$ {shlex.join(['dspy-rlm', *arguments])}\n{progress}{answer}"
     (EXAMPLES / "transcripts" / f"{question['id']}.txt").write_text(transcript)
-    return run.returncode == 0 and run.stdout.strip() == as_text(question["answer"]).strip()
+    return run.returncode == 0 and answer.strip() == as_text(question["answer"]).strip()
 
 
 def main() -> None:
