@@ -45,7 +45,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ids", nargs="*", metavar="ID")
     wanted = parser.parse_args().ids
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and what they start, ignore it
+    # A shell's background jobs, and what they start, ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     questions = json.loads((EXAMPLES / "questions.json").read_text())
     chosen = [question for question in questions if not wanted or question["id"] in wanted]
     (EXAMPLES / "transcripts").mkdir(exist_ok=True)

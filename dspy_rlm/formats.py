@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 
 _SAMPLE_LINES = 8
 _DELIMITERS = (",", "\t", ";", "|")
@@ -19,7 +20,7 @@ def reading_hint(name: str, beginning: str) -> str | None:
 
     Example:
         >>> reading_hint("log", 'ip,status,path\\n10.0.0.1,200,/\\n10.0.0.2,404,/x\\n10.0.0.3,')
-        'import csv, io; rows = list(csv.DictReader(io.StringIO(log)))  # one dict a row after the header line; keys: ip, status, path'
+        "import csv, io; rows = list(csv.DictReader(io.StringIO(log)))  # a dict for each row, the header line left out; keys: ip, status, path; every value is a str, float(row['status']) the number"
         >>> reading_hint("events", '{"id": 1}\\n{"id": 2}\\n{"id')
         'import json; rows = [json.loads(line) for line in events.splitlines()]'
         >>> reading_hint("letter", "Dear reader,\\n\\nonce upon a time,\\n")
@@ -50,8 +51,23 @@ def _table_hint(name: str, lines: list[str]) -> str | None:
         if len(rows) >= 2 and _is_header(header) and all(len(row) == len(header) for row in rows):
             option = "" if delimiter == "," else f", delimiter={delimiter!r}"
             columns = ", ".join(header[:_SHOWN_COLUMNS]) + (", …" if len(header) > _SHOWN_COLUMNS else "")
-            return f"import csv, io; rows = list(csv.DictReader(io.StringIO({name}){option}))  # one dict a row after the header line; keys: {columns}"
+            reading = f"import csv, io; rows = list(csv.DictReader(io.StringIO({name}){option}))"
+            return f"{reading}  # a dict for each row, the header line left out; keys: {columns}{_numbers_note(header, rows)}"
     return None
+
+
+def _numbers_note(header: list[str], rows: list[list[str]]) -> str:
+    for name, *column in zip(header, *rows, strict=True):
+        if all(_is_number(cell) for cell in column):
+            return f"; every value is a str, float(row[{name!r}]) the number"
+    return ""
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
 
 
 def _is_header(cells: list[str]) -> bool:

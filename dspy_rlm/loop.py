@@ -29,10 +29,11 @@ _SHORT_OUTPUT = 500  # characters of each observation that `extract` sees when t
 
 @dataclass(frozen=True)
 class AskRoot:
-    """Wanted: the root LM's `Reply` to `observation`, after the chat of `turns`."""
+    """Wanted: the root LM's `Reply` to `observation`, after the chat of `turns`; another one than before if `stuck`."""
 
     turns: tuple[Message, ...]
     observation: str
+    stuck: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Run:
     sub_calls: SubCalls
     trajectory: Trajectory = field(default_factory=Trajectory)
     turns: list[Message] = field(default_factory=list)
+    stuck: bool = False  # the root LM has just sent a cell that it had sent before, with the same result
     _seen: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def opening(self, turn: int) -> str:
@@ -103,6 +105,7 @@ class Run:
         before, times = self._seen.get(code.strip(), ("", 0))
         times = times + 1 if before == result else 0
         self._seen[code.strip()] = result, times
+        self.stuck = times > 0
         return repeated(observation, self.variables if times > 1 else None) if times else observation
 
 
@@ -133,7 +136,7 @@ def _turns(run: Run) -> Generator[Request, Any, tuple[dict[str, Any] | None, Fin
         emit(TurnStarted(turn, run.budget.max_iters))
         observation = run.opening(turn)
         try:
-            reply: Reply = yield AskRoot(tuple(run.turns), observation)
+            reply: Reply = yield AskRoot(tuple(run.turns), observation, run.stuck)
         except dspy.ContextWindowExceededError:
             if not run.trajectory:
                 raise  # nothing was done yet that outputs could be extracted from

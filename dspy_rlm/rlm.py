@@ -36,6 +36,8 @@ from dspy_rlm.tools import normalize_tools, tool_function
 
 logger = logging.getLogger("dspy.rlm")  # below DSPy's own logger, so that its configuration shows and hides it
 
+_UNSTUCK_TEMPERATURE = 1.0  # the one that every provider takes, also for models that reason
+
 
 class RLM(dspy.Module):
     """A Recursive Language Model: the root LM explores inputs of any size by writing Python cells.
@@ -251,7 +253,10 @@ def _restored(kind: type[RLM], attributes: bytes) -> RLM:
 
 
 def _chat(request: AskRoot) -> dict[str, Any]:
-    return {"history": dspy.History(messages=list(request.turns)), "observation": request.observation}
+    # An LM that takes its likeliest reply each time does not get out of a repetition by being told.
+    config = {"temperature": _UNSTUCK_TEMPERATURE} if request.stuck else {}
+    history = dspy.History(messages=list(request.turns))
+    return {"history": history, "observation": request.observation, "config": config}
 
 
 def _reply(prediction: dspy.Prediction) -> Reply:

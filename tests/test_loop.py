@@ -111,6 +111,12 @@ def test_a_repeated_cell_with_the_same_result_is_pointed_out(run, cell):
     assert "same cell before" in prediction.trajectory[1].output
 
 
+def test_after_a_repetition_the_next_reply_is_sampled(run, cell):
+    replies = [cell("print(1)"), cell("print(1)"), cell("print(2)"), cell("SUBMIT('x')")]
+    _, lm = run(RLM("a -> b"), replies, a="x")
+    assert [entry["kwargs"].get("temperature") for entry in lm.history] == [None, None, 1.0, None]
+
+
 def test_a_cell_repeated_once_more_is_told_the_variables_again(run, cell):
     replies = [*[cell("m + 1")] * 3, cell("SUBMIT(n + 1)")]
     prediction, lm = run(RLM("n -> m: int"), replies, n=1)

@@ -20,7 +20,7 @@ from .builtins_table import make_builtins
 from .facades import Importer
 from .facades_concurrency import join_threads
 from .facades_preload import load_modules, preload
-from .formatting import PrintSink, bounded_repr
+from .formatting import PrintSink, bounded_repr, glimpse
 from .formatting_trace import SOURCES, format_trace, message_of, own_frames
 from .guards import CELL_FILE, CELL_MODULE
 from .outcomes import CellError, Failed, Output, Ran, Refusal, Refused
@@ -244,7 +244,7 @@ def _set_variables(names: Sequence[str], namespace: Namespace) -> tuple[tuple[st
     held = [name for name in names if name in namespace.variables][-_SET_NAMES:]
     limits = [_SET_SHOWN] * (len(held) - 1) + [_LAST_SHOWN]
     return tuple(
-        (name, bounded_repr(namespace.variables[name], min(limit, namespace.max_output_chars)))
+        (name, glimpse(namespace.variables[name], min(limit, namespace.max_output_chars)))
         for name, limit in zip(held, limits, strict=False)
     )
 

@@ -116,6 +116,29 @@ def bounded_repr(value: Any, limit: int) -> Output:
     return cut(_shown(value, max(limit, 1_000)), limit) if _is_huge(value, limit) else cut(repr(value), limit)
 
 
+def glimpse(value: Any, limit: int) -> Output:
+    """Show a value that nobody asked to see: a container that would not fit by type, size and first item.
+
+    Args:
+        value: Any object.
+        limit: Characters kept in all.
+
+    Returns:
+        The repr where it fits, else what the value is, with no pieces that could be taken for all of it.
+
+    Example:
+        >>> glimpse([{"city": "Bern"}] * 5_000, 50).head
+        "list of 5,000 items, the first: {'city': 'Bern'}"
+    """
+    shown = bounded_repr(value, limit)
+    if not shown.tail or type(value) not in _BRACKETS:
+        return shown
+    summary = f"{type(value).__name__} of {len(value):,} items"
+    first = bounded_repr(next(iter(value.items() if type(value) is dict else value)), limit)
+    with_first = f"{summary}, the first: {first.head}"
+    return cut(summary if first.tail or len(with_first) > limit else with_first, limit)
+
+
 def _is_huge(value: Any, limit: int) -> bool:
     """Say whether a repr would be far longer than the limit, looking at a bounded number of items."""
     budget = 8 * limit + 80_000

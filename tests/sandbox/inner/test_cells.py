@@ -42,6 +42,15 @@ def test_a_long_variable_is_cut(session):
     assert name == "x" and len(shown.head) + len(shown.tail) <= 300
 
 
+def test_a_long_container_is_told_by_type_size_and_first_item(session):
+    outcome = session.run("rows = [{'city': 'Bern'}] * 5_000\ncounts = dict.fromkeys(range(5_000), 1)\nfirst = rows[0]")
+    assert [(name, shown.head, shown.tail) for name, shown in outcome.variables] == [
+        ("rows", "list of 5,000 items, the first: {'city': 'Bern'}", ""),
+        ("counts", "dict of 5,000 items, the first: (0, 1)", ""),
+        ("first", "{'city': 'Bern'}", ""),
+    ]
+
+
 def test_top_level_await_gives_its_value(session):
     outcome = session.run("import asyncio\nasync def f(): return 3\nawait f()")
     assert isinstance(outcome, Ran) and outcome.raw_value == 3
