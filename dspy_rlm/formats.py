@@ -9,7 +9,6 @@ import math
 _SAMPLE_LINES = 8
 _DELIMITERS = (",", "\t", ";", "|")
 _SHOWN_COLUMNS = 40
-_SHOWN_CONVERSIONS = 6
 
 
 def reading_hint(name: str, beginning: str) -> str | None:
@@ -58,9 +57,10 @@ def _table_hint(name: str, lines: list[str]) -> str | None:
 
 
 def _numbers_note(header: list[str], rows: list[list[str]]) -> str:
-    numbers = [name for name, *column in zip(header, *rows, strict=True) if all(map(_is_number, column))]
-    conversions = ", ".join(f"float(row[{name!r}])" for name in numbers[:_SHOWN_CONVERSIONS])
-    return f"; every value is a str, {conversions} the number" if numbers else ""
+    for name, *column in zip(header, *rows, strict=True):
+        if all(_is_number(cell) for cell in column):
+            return f"; every value is a str, float(row[{name!r}]) the number"
+    return ""
 
 
 def _is_number(cell: str) -> bool:
