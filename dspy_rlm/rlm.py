@@ -19,6 +19,7 @@ from dspy.utils.usage_tracker import UsageTracker, track_usage
 from dspy_rlm.arguments import check_at_least, checked_factory, checked_subs
 from dspy_rlm.budget import Budget
 from dspy_rlm.contract import first_observation
+from dspy_rlm.copying import copied_attribute
 from dspy_rlm.errors import UsageError
 from dspy_rlm.events import Event, listening
 from dspy_rlm.loop import Answer, AskRoot, Extract, Request, Run, RunCell, adrive, drive, solve
@@ -201,7 +202,9 @@ class RLM(dspy.Module):
         return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RLM:
-        copied: RLM = self.deepcopy()
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        vars(copied).update({name: copied_attribute(value, memo) for name, value in vars(self).items()})
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -271,11 +274,11 @@ def _timed(session: Session, code: str) -> tuple[Any, float]:
 def _prediction(answer: Answer, tracker: UsageTracker) -> dspy.Prediction:
     usage = tracker.get_total_tokens()
     prediction = dspy.Prediction(
-        **answer.outputs,
         trajectory=answer.trajectory,
         final_reasoning=answer.trajectory[-1].reasoning,
         finish_reason=answer.finish_reason,
         usage=usage,
+        **answer.outputs,  # last: `dspy.majority` votes on the last field
     )
     prediction.set_lm_usage(usage)
     return prediction

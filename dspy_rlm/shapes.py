@@ -15,6 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from typing_extensions import is_typeddict
 
 _AS_TEXT: dict[Any, str] = {
     type(None): "None",
@@ -128,7 +129,7 @@ def _fields(annotation: Any) -> list[_Field] | None:
     if dataclasses.is_dataclass(cls):
         hints = typing.get_type_hints(cls, include_extras=True)
         return [_Field(f.name, hints[f.name], default=_dataclass_default(f)) for f in dataclasses.fields(cls) if f.init]
-    if typing.is_typeddict(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+    if is_typeddict(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return [_Field(name, hint) for name, hint in typing.get_type_hints(cls, include_extras=True).items()]
     return None
 

@@ -6,13 +6,15 @@ import contextlib
 import enum
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Mapping
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import dspy
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
 
 from dspy_rlm.errors import SubmissionRefusedError, UsageError
 from dspy_rlm.previews import bounded_repr
@@ -111,7 +113,7 @@ def _has_own_config(annotation: Any) -> bool:
         hasattr(annotation, "__pydantic_config__")
         or hasattr(annotation, "model_config")
         or hasattr(annotation, "__dataclass_fields__")
-        or typing.is_typeddict(annotation)
+        or is_typeddict(annotation)
     )
 
 
@@ -133,7 +135,8 @@ def _validate(adapter: TypeAdapter[Any], annotation: Any, value: Any) -> Any:
 
 def _enum_member(annotation: Any, name: str) -> enum.Enum | None:
     """The member that `name` names, of an enum or of an optional one; DSPy's own parsing accepts names too."""
-    for candidate in (annotation, *get_args(annotation)):
+    is_union = get_origin(annotation) in (typing.Union, types.UnionType)
+    for candidate in get_args(annotation) if is_union else (annotation,):
         if inspect.isclass(candidate) and issubclass(candidate, enum.Enum) and name in candidate.__members__:
             return candidate[name]
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import cloudpickle
@@ -130,6 +131,47 @@ def test_a_copy_answers_with_the_same_prompt(make_copy, tmp_path):
     rlm = tuned()
     assert answer(rlm, first) == answer(make_copy(rlm, tmp_path), second) == 4
     assert first.calls == second.calls
+
+
+@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda rlm: rlm.deepcopy()], ids=["deepcopy", "module deepcopy"])
+def test_a_deep_copy_shares_no_demo_with_its_original(make_copy, caplog):
+    inner = RLM("a -> b", subs={"classify": RLM("c -> d")})
+    demo = dspy.Example(variables="v", trajectory=[{"reasoning": "r", "code": "1", "output": "1"}])
+    inner.act.demos = [demo]
+    inner.classify.act.demos = [demo.copy()]
+    copied = make_copy(inner)
+    copied.act.demos[0].trajectory[0]["code"] = "changed"
+    copied.classify.act.demos[0].trajectory[0]["code"] = "changed"
+    assert demo.trajectory[0]["code"] == "1"
+    assert copied.subs["classify"] is copied.classify
+    assert not caplog.records
+
+
+def test_a_deep_copy_shares_what_cannot_be_copied():
+    lock = threading.Lock()
+
+    def tool(x: str) -> bool:
+        return lock.locked()
+
+    rlm = RLM("a -> b", tools=[tool], subs={"locked": Locked(lock)})
+    assert copy.deepcopy(rlm).locked.lock is lock
+
+
+class Locked(dspy.Module):
+    def __init__(self, lock):
+        super().__init__()
+        self.lock = lock
+        self.answer = dspy.Predict("a -> b")
+
+
+def test_majority_votes_on_the_last_output():
+    answers = [answered(RLM("a -> b"), ScriptedLM([FENCE(f"SUBMIT({value!r})")])) for value in "xyy"]
+    assert dspy.majority(answers).b == "y"
+
+
+def answered(rlm, lm):
+    with dspy.context(lm=lm):
+        return rlm(a="x")
 
 
 def test_reset_copy_forgets_demos_and_keeps_the_rest():

@@ -90,6 +90,20 @@ def test_a_tools_exception_is_an_error_in_the_cell(run, cell):
     assert prediction.trajectory[0].error == "FileNotFoundError: no such ticket"
 
 
+def test_an_exception_that_cannot_tell_its_text_is_an_error_in_the_cell_too(run, cell):
+    class SilentError(ValueError):
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    def broken() -> None:
+        """Fail."""
+        raise SilentError
+
+    replies = [cell("broken()"), cell("SUBMIT('x')")]
+    prediction, _ = run(RLM("a -> b", tools=[broken]), replies, a="x")
+    assert "its text cannot be told: RuntimeError" in prediction.trajectory[0].error
+
+
 def test_the_root_lm_is_told_signature_and_docstring(run, cell):
     _, lm = run(RLM("a -> b", tools=[add, add_later]), [cell("SUBMIT('x')")], a="x")
     told = lm.calls[0][-1]["content"]

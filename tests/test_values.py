@@ -12,6 +12,7 @@ import dspy
 import pytest
 from dspy.primitives.sandbox_serializable import SandboxSerializable
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from dspy_rlm import RLM, UsageError
 from dspy_rlm.testing import ScriptedLM
@@ -34,6 +35,11 @@ class Person(BaseModel):
     born: dt.date
     address: Address | None = None
     tags: list[str] = []
+
+
+class Movie(TypedDict):
+    title: str
+    year: int
 
 
 @dataclasses.dataclass
@@ -104,6 +110,8 @@ OUTPUTS: list[tuple[Any, str, Any]] = [
     (Literal[1, 2], "2", 2),
     (Color, "'blue'", Color.BLUE),
     (Color, "'BLUE'", Color.BLUE),
+    (Optional[Color], "'BLUE'", Color.BLUE),
+    (Movie, "{'title': 'M', 'year': '1931'}", {"title": "M", "year": 1931}),
     (list[int], "[1, '2']", [1, 2]),
     (list[int], "(1, 2)", [1, 2]),
     (list[int], "range(3)", [0, 1, 2]),
@@ -163,6 +171,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     (Literal["bug", "other"], "'feature'", "b: expected 'bug' | 'other', got str 'feature'"),
     (Color, "'green'", "b: expected 'red' | 'blue', got str 'green'"),
     (list[int], "[1, 'x']", "at [1]: "),
+    (list[Color], "'RED'", "b: expected list['red' | 'blue'], got str 'RED'"),
     (Person, "{'name': 'Ada'}", "at born: missing"),
     (Person, "{'name': 'A', 'born': '1815-12-10', 'address': {'street': 'x', 'zip_code': -1}}", "at address.street: "),
     (dt.date, "'yesterday'", "b: expected date"),

@@ -252,7 +252,10 @@ def _builtin_base(error: Exception) -> str:
 def _message(error: Exception) -> str:
     if isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str):
         return error.args[0]
-    return str(error)
+    try:
+        return str(error)
+    except Exception as failure:  # an exception's own text is the tool author's code
+        return f"(its text cannot be told: {type(failure).__name__})"
 
 
 def _read_outcome(message: dict[str, Any]) -> Outcome:
