@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 from pydantic import ValidationError
 
 from dspy_rlm.observation import status_line
@@ -44,6 +45,43 @@ class OwnDemosPredict(dspy.Predict):
     def _forward_preprocess(self, **kwargs: Any) -> Any:
         lm, config, signature, demos, inputs = super()._forward_preprocess(**kwargs)
         return lm, config, signature, [demo for demo in demos if is_own_demo(self, demo)], inputs
+
+
+class TextPredict(OwnDemosPredict):
+    """An `OwnDemosPredict` that takes a reply which does not follow the adapter's format as its one text output.
+
+    Args:
+        signature: As for `dspy.Predict`.
+        **config: As for `dspy.Predict`.
+    """
+
+    def forward(self, **kwargs: Any) -> dspy.Prediction:
+        """As `dspy.Predict`, with one LM call whatever the reply looks like."""
+        with dspy.context(adapter=_lenient_adapter(self.signature)):
+            return super().forward(**kwargs)
+
+    async def aforward(self, **kwargs: Any) -> dspy.Prediction:
+        """Likewise."""
+        with dspy.context(adapter=_lenient_adapter(self.signature)):
+            return await super().aforward(**kwargs)
+
+
+def _lenient_adapter(signature: type[dspy.Signature]) -> dspy.Adapter:
+    if [field.annotation for field in signature.output_fields.values()] != [str]:
+        return dspy.settings.adapter or dspy.ChatAdapter()
+    adapter = turn_adapter()
+    parse = adapter.parse
+
+    def parse_or_take_whole(signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        try:
+            return dict(parse(signature, completion))
+        except AdapterParseError:
+            if not completion.strip():
+                raise
+            return dict.fromkeys(signature.output_fields, completion.strip())
+
+    adapter.parse = parse_or_take_whole
+    return adapter
 
 
 def without_foreign_demos(predictor: dspy.Predict, dump: Any) -> Any:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
 from dspy.utils.exceptions import AdapterParseError
 
-_BLOCK = re.compile(r"^[ \t]*```[ \t]*([^\n`]*?)[ \t]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_CELL_LANGUAGES = frozenset({"", "python", "python3", "py", "repl"})
+_BLOCK = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^\n`]*\n(?P<body>.*?)(?:^[ \t]*(?P=fence)[ \t]*$|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_CELL_LANGUAGES = frozenset({"", "python", "python3", "py", "py3", "ipython", "repl"})
+_DRAFT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 
 
@@ -50,21 +55,26 @@ def read_unparsed(error: AdapterParseError) -> Reply:
 
 def _read_text(text: str) -> Reply:
     block = _first_cell(text)
-    if block is None or not block[2].strip():
+    if block is None or not block["body"].strip():
         return Reply(_MARKER.sub("", text).strip(), None)
-    return Reply(_MARKER.sub("", text[: block.start()]).strip(), block[2].strip("\n").rstrip())
+    return Reply(_MARKER.sub("", text[: block.start()]).strip(), _cell(block))
 
 
 def _unfenced(code: str) -> str:
     block = _first_cell(code)
     if block is not None:
-        return block[2].strip("\n").rstrip()
+        return _cell(block)
     return "" if _BLOCK.search(code) else code.strip("\n").rstrip()
 
 
+def _cell(block: re.Match[str]) -> str:
+    return textwrap.dedent(block["body"]).strip("\n").rstrip()
+
+
 def _first_cell(text: str) -> re.Match[str] | None:
-    return next((block for block in _BLOCK.finditer(text) if block[1].lower() in _CELL_LANGUAGES), None)
+    return next((block for block in _BLOCK.finditer(text) if block["language"].lower() in _CELL_LANGUAGES), None)
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    return _DRAFT.sub("", text.replace("\r\n", "\n"))

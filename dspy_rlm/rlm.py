@@ -25,7 +25,7 @@ from dspy_rlm.events import Event, listening
 from dspy_rlm.loop import Answer, AskRoot, Extract, Request, Run, RunCell, adrive, drive, solve
 from dspy_rlm.names import batched_name, check_names
 from dspy_rlm.narration import narrate
-from dspy_rlm.predictors import OwnDemosPredict, turn_adapter, turn_predictor, without_foreign_demos
+from dspy_rlm.predictors import OwnDemosPredict, TextPredict, turn_adapter, turn_predictor, without_foreign_demos
 from dspy_rlm.replies import Reply, read_reply, read_unparsed
 from dspy_rlm.sandbox.interpreter import RestrictedInterpreter
 from dspy_rlm.session_thread import SessionThread
@@ -99,7 +99,7 @@ class RLM(dspy.Module):
         self.sub_lm = sub_lm
         self._interpreter_factory = checked_factory(interpreter_factory)
         self._tools = normalize_tools(tools)
-        subs = {"llm_query": OwnDemosPredict(Query), **checked_subs(subs)}
+        subs = {"llm_query": TextPredict(Query), **checked_subs(subs)}
         self._sub_names = tuple(subs)
         self.act = OwnDemosPredict(Act.with_instructions(f"{self.signature.instructions}\n\n{STRATEGY}".strip()))
         self.extract = OwnDemosPredict(extract_signature(self.signature))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import inspect
 import threading
@@ -47,8 +48,8 @@ class SubInterface:
 
     Args:
         name: Its name in the sandbox.
-        module: Any `dspy.Module`. Its inputs and outputs are those of its own signature, else of its one predictor,
-            else its `forward`'s parameters.
+        module: Any `dspy.Module`. Its inputs and outputs are those of its own signature, else of its one predictor if
+            its `forward` takes the same names, else its `forward`'s parameters.
 
     Example:
         >>> SubInterface("classify", dspy.Predict("ticket -> label: bool")).text(Shapes())
@@ -82,11 +83,16 @@ class SubInterface:
 
     def bind_item(self, item: Any) -> dict[str, Any]:
         """The inputs that one item of a batch stands for: a dict of all of them, a tuple in order, or the single one."""
-        if isinstance(item, Mapping) and set(item) == set(self._parameters.parameters):
+        if isinstance(item, Mapping) and self._are_arguments(item):
             return self.bind((), item)
         if isinstance(item, tuple) and self.single_input is None:
             return self.bind(item, {})
         return self.bind((item,), {})
+
+    def _are_arguments(self, item: Mapping[Any, Any]) -> bool:
+        parameters = self._parameters.parameters
+        required = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+        return bool(item) and required <= set(item) <= set(parameters)
 
     def result(self, prediction: Any) -> Any:
         """What the cell receives: the single output's value, or a record of several."""
@@ -222,7 +228,7 @@ class SubFunction:
         value, error = None, None
         try:
             with dspy.context(lm=self._lm or dspy.settings.lm):
-                value = self._interface.result(self._module(**inputs))
+                value = self._interface.result(_called(self._module, inputs))
         except Exception as raised:  # whatever a user's module raises is the cell's to handle
             error = raised
         told = None if error is None else f"{type(error).__name__}: {error}"
@@ -237,12 +243,40 @@ class SubFunction:
 _Answer = tuple[Any, SubCall, Exception | None]
 
 
+def _called(module: dspy.Module, inputs: dict[str, Any]) -> Any:
+    if hasattr(type(module), "forward"):
+        return module(**inputs)
+    # A module that is only asynchronous runs on a loop of its own: this thread may have one that waits for it.
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(contextvars.copy_context().run, asyncio.run, module.acall(**inputs))
+        wait_for([answer])
+        return answer.result()
+
+
 def _signature_of(module: dspy.Module) -> type[dspy.Signature] | None:
     signature = getattr(module, "signature", None)
     if signature is None:
         predictors = module.predictors()
-        signature = predictors[0].signature if len(predictors) == 1 else None
+        signature = predictors[0].signature if len(predictors) == 1 and _passes_on(module, predictors[0]) else None
     return signature if isinstance(signature, type) and issubclass(signature, dspy.Signature) else None
+
+
+def _passes_on(module: dspy.Module, predictor: dspy.Predict) -> bool:
+    """Whether what the module is called with is what its predictor is called with."""
+    parameters = _forward_parameters(module)
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    names = [parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    return set(names) == set(predictor.signature.input_fields) or (takes_any and not names)
+
+
+def _forward_parameters(module: dspy.Module) -> list[inspect.Parameter]:
+    # Through the class, because DSPy warns of every access to an instance's `forward`.
+    forward = getattr(type(module), "forward", None) or type(module).aforward
+    try:
+        signature = inspect.signature(forward, eval_str=True)
+    except Exception:  # annotations written as text may name what is not there, and be anything
+        signature = inspect.signature(forward)
+    return list(signature.parameters.values())[1:]
 
 
 def _answers(module: dspy.Module, signature: type[dspy.Signature]) -> dict[str, Any]:
@@ -255,9 +289,7 @@ def _answers(module: dspy.Module, signature: type[dspy.Signature]) -> dict[str, 
 
 def _parameters(module: dspy.Module, inputs: Mapping[str, Any] | None) -> inspect.Signature:
     if inputs is None:
-        # Through the class, because DSPy warns of every access to an instance's `forward`.
-        parameters = list(inspect.signature(type(module).forward).parameters.values())[1:]
-        return inspect.Signature(parameters)
+        return inspect.Signature(_forward_parameters(module))
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Signature([inspect.Parameter(name, kind) for name in inputs])
 

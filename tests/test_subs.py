@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from typing import Any
@@ -36,6 +37,22 @@ def test_llm_query_is_there_by_default_and_answers_with_text(run, cell):
     assert (call.name, call.inputs, call.output, call.error) == ("llm_query", {"prompt": "Why blue?"}, "Because.", None)
 
 
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.XMLAdapter()], ids=["chat", "xml"])
+def test_llm_query_takes_a_reply_of_no_format_as_its_text(cell, adapter):
+    lm = ScriptedLM([cell("SUBMIT(llm_query('Why?'))"), " Because. "])
+    rlm = RLM("a -> b")
+    with dspy.context(lm=lm, adapter=adapter, trace=[]):
+        assert rlm(a="x").b == "Because."
+        assert [entry[0] for entry in dspy.settings.trace] == [rlm.llm_query, rlm.act]
+
+
+def test_a_reply_that_is_not_of_the_typed_output_is_still_an_error(run, cell):
+    rlm = RLM("a -> b", subs={"llm_query": dspy.Predict("prompt -> stars: int")})
+    code = "try: llm_query('Why?')\nexcept Exception as error: SUBMIT(type(error).__name__)"
+    prediction, _ = run(rlm, [cell(code), "Because.", "Because."], a="x")
+    assert prediction.b == "AdapterParseError"
+
+
 @pytest.mark.parametrize("arguments", ["'t'", "ticket='t'"])
 def test_a_single_output_arrives_as_its_typed_value(run, cell, arguments):
     rlm = RLM("a -> b: int", subs={"rate": dspy.Predict("ticket -> stars: int")})
@@ -60,6 +77,41 @@ def test_a_chain_of_thought_answers_with_its_answer_alone(run, cell):
 def test_a_module_without_a_signature_is_called_by_its_parameters(run, cell):
     prediction, _ = run(RLM("a -> b", subs={"shout": Shout()}), [cell("SUBMIT(shout('no', times=2))")], a="x")
     assert prediction.b == "NONO"
+
+
+class Answerer(dspy.Module):
+    """A module whose one predictor takes more than the module is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.answer = dspy.Predict("context, question -> answer")
+
+    def forward(self, question: str, k: int = 3) -> dspy.Prediction:
+        return self.answer(context=f"{k} passages", question=question)
+
+
+def test_a_module_with_a_forward_of_its_own_is_called_by_its_parameters(run, cell):
+    code = "SUBMIT(answer('Why?', k=5) + answer_batched(['Who?', {'question': 'When?'}])[1])"
+    replies = [cell(code), *[answers(answer=text) for text in ("A", "B", "C")]]
+    prediction, lm = run(RLM("a -> b", subs={"answer": Answerer()}), replies, a="x")
+    assert "- answer(question: str, k: int = 3) -> any" in lm.calls[0][-1]["content"]
+    assert "5 passages" in lm.calls[1][-1]["content"]
+    assert prediction.b[0] == "A" and prediction.b[1] in "BC"
+
+
+class Later(dspy.Module):
+    """A module that is only asynchronous."""
+
+    async def aforward(self, text: str) -> dspy.Prediction:
+        return dspy.Prediction(said=text.upper())
+
+
+@pytest.mark.parametrize(
+    "call", [lambda rlm: rlm(a="x"), lambda rlm: asyncio.run(rlm.acall(a="x"))], ids=["sync", "async"]
+)
+def test_a_module_that_is_only_asynchronous_is_called_too(cell, call):
+    with dspy.context(lm=ScriptedLM([cell("SUBMIT(later('no') + later_batched(['a'])[0])")])):
+        assert call(RLM("a -> b", subs={"later": Later()})).b == "NOA"
 
 
 def test_an_rlm_can_be_a_sub_module_of_an_rlm(run, cell):
