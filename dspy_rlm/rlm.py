@@ -204,7 +204,7 @@ class RLM(dspy.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> RLM:
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
-        vars(copied).update({name: copied_attribute(value, memo) for name, value in vars(self).items()})
+        copied.__dict__.update({name: copied_attribute(value, memo) for name, value in vars(self).items()})
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
