@@ -14,7 +14,7 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _CELL_LANGUAGES = frozenset({"", "python", "python3", "py", "py3", "ipython", "repl"})
-_DRAFT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_DRAFT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 
 
@@ -54,6 +54,7 @@ def read_unparsed(error: AdapterParseError) -> Reply:
 
 
 def _read_text(text: str) -> Reply:
+    text = _DRAFT.sub("", text)
     block = _first_cell(text)
     if block is None or not block["body"].strip():
         return Reply(_MARKER.sub("", text).strip(), None)
@@ -77,4 +78,4 @@ def _first_cell(text: str) -> re.Match[str] | None:
 
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else "" if value is None else str(value)
-    return _DRAFT.sub("", text.replace("\r\n", "\n"))
+    return text.replace("\r\n", "\n")

@@ -247,10 +247,13 @@ def _called(module: dspy.Module, inputs: dict[str, Any]) -> Any:
     if hasattr(type(module), "forward"):
         return module(**inputs)
     # A module that is only asynchronous runs on a loop of its own: this thread may have one that waits for it.
-    with ThreadPoolExecutor(1) as pool:
+    pool = ThreadPoolExecutor(1)
+    try:
         answer = pool.submit(contextvars.copy_context().run, asyncio.run, module.acall(**inputs))
         wait_for([answer])
         return answer.result()
+    finally:  # after Ctrl-C, nobody waits for the answer
+        pool.shutdown(wait=False)
 
 
 def _signature_of(module: dspy.Module) -> type[dspy.Signature] | None:

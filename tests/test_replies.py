@@ -52,6 +52,11 @@ def test_a_reply_without_a_cell_is_told_what_to_send(run, cell, text):
     assert prediction.b == 1
 
 
+def test_a_cell_that_names_draft_marks_is_left_as_it_is():
+    code = 's = re.sub("<think>.*?</think>", "", s)'
+    assert read_reply("Strip.", code).code == read_reply(None, f"```python\n{code}\n```").code == code
+
+
 @given(reasoning=st.one_of(st.none(), st.text()), code=st.one_of(st.none(), st.text(), st.integers()))
 def test_any_fields_make_a_reply(reasoning, code):
     reply = read_reply(reasoning, code)
