@@ -77,35 +77,37 @@ class Namespace:
         # Sessions are forks of one zygote, and would else all draw the same numbers.
         random.seed()
 
-    def bind(self, name: str, value: Any, restore: bool = True) -> None:
-        """Set a variable from outside.
+    def bind(self, name: str, value: Any) -> None:
+        """Set a variable from outside, and set it again after every cell that rebinds or deletes it.
 
         Args:
             name: The variable's name.
             value: An input, or a host callable.
-            restore: Set it again before every cell, should a cell have rebound or deleted it.
         """
-        self.variables[name] = value
-        if restore:
-            self._restored[name] = value
+        self.variables[name] = self._restored[name] = value
 
     def unbind(self, name: str) -> None:
         """Remove a variable, and no longer restore it; an unknown name is ignored."""
         self.variables.pop(name, None)
         self._restored.pop(name, None)
 
+    def is_bound(self, name: str) -> bool:
+        """Say whether a variable was set from outside, so that a cell cannot change what it is."""
+        return name in self._restored
+
     def output(self) -> Output:
         """Give what the current or last cell printed."""
         return self.sink.output()
 
-    def restore(self) -> None:
-        """Undo what a cell did to the names that are not its own."""
+    def restore(self) -> tuple[str, ...]:
+        """Undo what a cell did to the names that are not its own, and give the names it had rebound or deleted."""
         variables = self.variables
-        if variables.get("print", _MISSING) is not _MISSING and "print" not in self._restored:
+        changed = [name for name, value in self._restored.items() if variables.get(name, _MISSING) is not value]
+        variables.update({name: self._restored[name] for name in changed})
+        if "print" in variables and "print" not in self._restored:
             del variables["print"]
-        for name, value in self._restored.items():
-            if variables.get(name, _MISSING) is not value:
-                variables[name] = value
+            changed.append("print")
+        return tuple(changed)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -234,14 +236,15 @@ def run_cell(compiled: Compiled, namespace: Namespace) -> Ran | Failed:
         except (SubmitSignal, MemoryError):
             raise
         except BaseException as error:  # whatever leaves a cell is its outcome
-            return Failed(namespace.output(), _cell_error(error))
+            return Failed(namespace.output(), _cell_error(error), namespace.restore())
         finally:
             join_threads()
-    return Ran(namespace.output(), shown, value, variables)
+    return Ran(namespace.output(), shown, value, variables, namespace.restore())
 
 
 def _set_variables(names: Sequence[str], namespace: Namespace) -> tuple[tuple[str, Output], ...]:
-    held = [name for name in names if name in namespace.variables][-_SET_NAMES:]
+    own = [name for name in names if name in namespace.variables and not namespace.is_bound(name)]
+    held = own[-_SET_NAMES:]
     limits = [_SET_SHOWN] * (len(held) - 1) + [_LAST_SHOWN]
     return tuple(
         (name, glimpse(namespace.variables[name], min(limit, namespace.max_output_chars)))

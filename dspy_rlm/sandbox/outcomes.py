@@ -47,21 +47,24 @@ class Ran:
     """The cell ended. `value` is the repr of its trailing expression, as a notebook shows it (None: no value).
 
     `raw_value` is the trailing expression's value itself. A cell that showed nothing tells the variables it set, names
-    with reprs: models often write `answer = f(x)` and mean to see the answer.
+    with reprs: models often write `answer = f(x)` and mean to see the answer. `restored` names the inputs and functions
+    that the cell rebound or deleted, and that are as before again.
     """
 
     output: Output
     value: Output | None = None
     raw_value: Any = None
     variables: tuple[tuple[str, Output], ...] = ()
+    restored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The cell raised; what it did before the exception holds."""
+    """The cell raised; what it did before the exception holds, except for the names `restored`, as in `Ran`."""
 
     output: Output
     error: CellError
+    restored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,11 @@ def render(outcome: Outcome) -> str:
 Do less in one cell, or stop early.
     """
     match outcome:
-        case Ran(output=output, value=value, variables=variables):
-            return _joined(cut_text(output), cut_text(value) if value else "", _variables_text(variables))
-        case Failed(output=output, error=error):
-            return _joined(cut_text(output), _error_text(error))
+        case Ran(output=output, value=value, variables=variables, restored=restored):
+            shown = cut_text(value) if value else ""
+            return _joined(cut_text(output), shown, _variables_text(variables), _restored_text(restored))
+        case Failed(output=output, error=error, restored=restored):
+            return _joined(cut_text(output), _error_text(error), _restored_text(restored))
         case Refused():
             return _refusals_text(outcome)
         case Submitted(output=output):
@@ -52,6 +53,13 @@ def _variables_text(variables: tuple[tuple[str, Output], ...]) -> str:
     return "\n".join(
         ["(nothing was printed; the cell set)", *(f"{name} = {cut_text(text)}" for name, text in variables)]
     )
+
+
+def _restored_text(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    are = "is" if len(names) == 1 else "are"
+    return f"({', '.join(names)} {are} again as before this cell, as after every one: keep a value of your own under another name)"
 
 
 def _error_text(error: CellError) -> str:

@@ -269,13 +269,15 @@ def _read_outcome(message: dict[str, Any]) -> Outcome:
         case "Ran":
             value = _read_output(fields["value"]) if fields["value"] else None
             variables = tuple((str(name), _read_output(item)) for name, item in fields["variables"])
-            return Ran(_read_output(fields["output"]), value, None, variables)
+            return Ran(_read_output(fields["output"]), value, None, variables, _read_names(fields["restored"]))
         case "Failed":
             error = fields["error"]
             line = None if error["line"] is None else int(error["line"])
             texts = [str(error[name]) for name in ("text", "trace")]
             return Failed(
-                _read_output(fields["output"]), CellError(str(error["kind"]), str(error["message"]), line, *texts)
+                _read_output(fields["output"]),
+                CellError(str(error["kind"]), str(error["message"]), line, *texts),
+                _read_names(fields["restored"]),
             )
         case "Refused":
             refusals = tuple(Refusal(int(r["line"]), str(r["text"]), str(r["reason"])) for r in fields["refusals"])
@@ -284,6 +286,10 @@ def _read_outcome(message: dict[str, Any]) -> Outcome:
             return Submitted(_read_output(fields["output"]), None)
         case other:
             raise ValueError(f"the worker sent the outcome {other!r}")
+
+
+def _read_names(names: list[Any]) -> tuple[str, ...]:
+    return tuple(str(name) for name in names)
 
 
 def _read_output(fields: dict[str, Any]) -> Output:

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import dataclasses
 import enum
+import functools
 import io
 import mmap
 import os
@@ -21,6 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .kin import nearest_builtin
 from .values import Record
 
 # What pickles name in the course of making plain data again. Anything else may be a way past the inner wall.
@@ -149,21 +151,34 @@ class _Pickler(pickle.Pickler):
             fields = _fields_of(value)
             if fields is not None:
                 return self._make_object, (fields,)
-        self._check(value if isinstance(value, type) or callable(value) else type(value))
-        return NotImplemented
+        kind = value if isinstance(value, type) or callable(value) else type(value)
+        return NotImplemented if self._exists_there(kind) else _reduced(value, kind)
 
-    def _check(self, kind: Any) -> None:
+    def _exists_there(self, kind: Any) -> bool:
         module = getattr(kind, "__module__", None) or "builtins"
         ours = module in (Record.__module__, __name__)
-        if ours or module in _SAFE_MODULES or module.partition(".")[0] in self._importable:
-            return
-        if kind in _SAFE_CLASSES or (isinstance(kind, type) and module == "builtins" and issubclass(kind, Exception)):
-            return
-        name = getattr(kind, "__qualname__", repr(kind))
-        raise TypeError(
-            f"{name} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
-            "or a pydantic model instead"
+        return (
+            ours
+            or module in _SAFE_MODULES
+            or module.partition(".")[0] in self._importable
+            or kind in _SAFE_CLASSES
+            or (isinstance(kind, type) and module == "builtins" and issubclass(kind, Exception))
         )
+
+
+def _reduced(value: Any, kind: Any) -> tuple[Any, ...]:
+    if not isinstance(value, type):
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            return _named_tuple, (kind.__name__, tuple(kind._fields), tuple(value))
+        try:
+            return _same, (nearest_builtin(value),)
+        except LookupError:
+            pass
+    name, module = getattr(kind, "__qualname__", repr(kind)), getattr(kind, "__module__", None)
+    raise TypeError(
+        f"{name} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
+        "or a pydantic model instead"
+    )
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
@@ -183,6 +198,17 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _named_tuple(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return _named_tuple_class(name, fields)._make(values)
+
+
+@functools.cache
+def _named_tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    from .facades_stdlib import namedtuple  # the worker's, which the host needs not
+
+    return namedtuple(name, fields)
 
 
 def _write_all(fd: int, data: Any) -> None:
@@ -222,12 +248,8 @@ def unpack(packed: Packed, fds: deque[int]) -> Any:
 
 
 def _read_ascii(fd: int, size: int) -> str:
-    """Read a text of ASCII only into a string made at its full size, which gets huge pages that way."""
-    new = ctypes.pythonapi.PyUnicode_New
-    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_ssize_t, ctypes.c_uint32)
-    text: str = new(size, 127)
-    # Its characters are its last bytes, before a closing zero.
-    view = memoryview((ctypes.c_char * size).from_address(id(text) + text.__sizeof__() - size - 1)).cast("B")
+    """Read a memory file of ASCII only, giving it back piece by piece."""
+    text, view = _new_ascii(size)
     with mmap.mmap(fd, size) as pages:
         for start in range(0, size, _PIECE):
             _read_into(fd, view[start : start + _PIECE], start)
@@ -235,9 +257,20 @@ def _read_ascii(fd: int, size: int) -> str:
     return text
 
 
+def _new_ascii(size: int) -> tuple[str, memoryview]:
+    """A string of ASCII made at its full size, which gets huge pages that way, and its characters, to be written."""
+    new = ctypes.pythonapi.PyUnicode_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_ssize_t, ctypes.c_uint32)
+    text: str = new(size, 127)
+    # Its characters are its last bytes, before a closing zero.
+    return text, memoryview((ctypes.c_char * size).from_address(id(text) + text.__sizeof__() - size - 1)).cast("B")
+
+
 def _read_into(fd: int, view: memoryview, offset: int) -> None:
     while view:
         count = os.preadv(fd, [view], offset)
+        if not count:
+            raise EOFError
         view, offset = view[count:], offset + count
 
 
@@ -258,6 +291,26 @@ def _read_text(fd: int, sizes: Sequence[int]) -> str:
 
 
 def _read_file(fd: int) -> str:
+    try:
+        return _read_ascii_file(fd)
+    except (EOFError, UnicodeDecodeError):  # it got shorter meanwhile, or is no ASCII
+        os.lseek(fd, 0, os.SEEK_SET)
+        return _read_any_file(fd)
+
+
+def _read_ascii_file(fd: int) -> str:
+    size = os.fstat(fd).st_size
+    if size <= _INLINE:
+        raise EOFError  # too short to gain by it, or of no size that the system can tell
+    text, view = _new_ascii(size)
+    for start in range(0, size, _PIECE):
+        piece = view[start : start + _PIECE]
+        _read_into(fd, piece, start)
+        codecs.ascii_decode(piece)
+    return text
+
+
+def _read_any_file(fd: int) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = ""
     while piece := os.read(fd, _PIECE):

@@ -8,18 +8,17 @@ import datetime
 import enum
 import json
 import uuid
-from collections import deque
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from .kin import nearest_builtin
 from .values import Record, fields_of
 
 _TAG = "#"
 _PLAIN = frozenset({str, bool, float, type(None)})
 _SAFE_INT = 2**53  # beyond, decimal digits get slow, and Python refuses more than 4,300 of them
-_VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()), deque, range)
 
 
 def encode(value: Any) -> bytes:
@@ -84,16 +83,10 @@ def _tagged_kin(value: Any) -> Any:
         return _tagged(fields_of(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _tagged({field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
-    if isinstance(value, Mapping):
-        return _tagged(dict(value))
-    if isinstance(value, _VIEWS):
-        return [_tagged(item) for item in value]
-    for base, convert in _BASES.items():
-        if isinstance(value, base):
-            return _tagged(convert(value))
-    if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
-        return _tagged(value.tolist())
-    raise TypeError(_complaint(value))
+    try:
+        return _tagged(nearest_builtin(value))
+    except LookupError:
+        raise TypeError(_complaint(value)) from None
 
 
 def _complaint(value: Any) -> str:
@@ -174,17 +167,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "Decimal": Decimal,
     "Fraction": Fraction,
     "UUID": uuid.UUID,
-}
-# From the most special: a bool is an int, a datetime a date.
-_BASES: dict[type, Callable[[Any], Any]] = {
-    str: str.__str__,
-    int: int.__int__,
-    float: float.__float__,
-    bytes: lambda value: bytes.__getitem__(value, slice(None)),
-    tuple: tuple,
-    list: list,
-    frozenset: frozenset,
-    set: set,
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from dspy_rlm.sandbox.cells import Namespace, SubmitSignal, compile_cell, preload, run_cell
 from dspy_rlm.sandbox.outcomes import Failed, Output, Ran, Refused
+from dspy_rlm.sandbox.rendering import render
 
 
 def test_a_trailing_expression_is_shown_as_a_notebook_shows_it(session):
@@ -116,6 +117,22 @@ def test_scaffolding_and_inputs_come_back_before_the_next_cell(session):
     session.namespace.bind("llm_query", len)
     session.run("print = 1\nllm_query = None\ndel context")
     assert session.printed("print(context, llm_query('abc'))") == "text 3\n"
+
+
+@pytest.mark.parametrize("source", ["log = log.split()", "del log", "def log(): pass", "for log in [1, 2]: pass"])
+def test_an_input_that_a_cell_rebinds_is_as_before_and_the_outcome_says_so(source, session):
+    session.namespace.bind("log", "a b")
+    outcome = session.run(source)
+    assert outcome.restored == ("log",) and not outcome.variables
+    assert "log is again as before this cell" in render(outcome)
+    assert session.printed("print(log)") == "a b\n"
+
+
+def test_a_failed_cell_says_too_which_names_are_as_before(session):
+    session.namespace.bind("log", "a b")
+    outcome = session.run("log = log.split()\nprint = 1\n1 / 0")
+    assert isinstance(outcome, Failed) and outcome.restored == ("log", "print")
+    assert "log, print are again as before this cell" in render(outcome)
 
 
 def test_an_unbound_name_is_gone(session):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from collections import deque
+from collections import UserDict, deque
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
+from typing import NamedTuple
 from uuid import UUID
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dspy_rlm.sandbox import wire
+from dspy_rlm.sandbox.interpreter import RestrictedInterpreter
 from dspy_rlm.sandbox.transport import Packer, unpack
 
 _SCALARS = (
@@ -80,11 +83,79 @@ def test_values_keep_their_kind_in_the_sandbox(session, shown):
     assert shown(session, "echo(value) == repr(value)") == "True"
 
 
+class _Text(str):
+    __slots__ = ()
+
+
+class _Number(int): ...
+
+
+class _Items(list): ...
+
+
+class _Moment(datetime.datetime): ...
+
+
+class _Day(datetime.date): ...
+
+
+class _Settings(UserDict): ...
+
+
+class _Hit(NamedTuple):
+    ip: str
+    count: _Number
+
+
+_OF_OWN_CLASSES = {
+    "text": (_Text("a"), "a"),
+    "long text": (_Text("a" * 100_000), "a" * 100_000),
+    "number": (_Number(3), 3),
+    "list": (_Items([_Text("a"), _Items([1])]), ["a", [1]]),
+    "key": ({_Text("a"): _Number(1)}, {"a": 1}),
+    "datetime": (_Moment(2025, 1, 2, 3, tzinfo=datetime.UTC), datetime.datetime(2025, 1, 2, 3, tzinfo=datetime.UTC)),
+    "date": (_Day(2025, 1, 2), datetime.date(2025, 1, 2)),
+    "mapping": (_Settings(a=1), {"a": 1}),
+    "read-only mapping": (MappingProxyType({"a": {1}}), {"a": {1}}),
+    "keys": ({"a": 1}.keys(), ["a"]),
+}
+
+
+@pytest.mark.parametrize("case", _OF_OWN_CLASSES)
+def test_a_value_of_a_class_of_ones_own_is_the_nearest_builtin_in_the_sandbox(case, session, shown):
+    value, plain = _OF_OWN_CLASSES[case]
+    session.bind({"value": value, "tool": lambda: value, "plain": plain})
+    assert shown(session, "[(x == plain, type(x).__name__) for x in (value, tool())]") == repr(
+        [(True, type(plain).__name__)] * 2
+    )
+
+
+def test_a_named_tuple_keeps_its_fields_in_the_sandbox(session, shown):
+    hits = [_Hit("10.0.0.1", _Number(2)), _Hit("10.0.0.2", _Number(3))]
+    session.bind({"hits": hits, "tool": lambda: hits[0], "same": lambda hit: hit == hits[0] and type(hit) is tuple})
+    assert shown(session, "hits[1], hits[1].count + 1, tool().ip, tool()[1], hits[0]._asdict(), same(hits[0])") == (
+        "(_Hit(ip='10.0.0.2', count=3), 4, '10.0.0.1', 2, {'ip': '10.0.0.1', 'count': 2}, True)"
+    )
+
+
+def test_an_object_that_has_no_nearest_builtin_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"log: generator of .* cannot go into the sandbox: pass text"):
+        RestrictedInterpreter().bind({"log": (line for line in "ab")})
+
+
 def test_a_path_is_the_text_of_its_file(session, shown, tmp_path):
     path = tmp_path / "log.txt"
     path.write_bytes("héllo…\r\n".encode() * 100_000 + b"\xff")
     session.bind({"log": path})
     assert shown(session, "len(log), log[:8], log[-1]") == repr((800_001, "héllo…\r\n", "\ufffd"))
+
+
+@pytest.mark.parametrize("text", ["", "ab\r\n" * 3_000_000, "ab\n" * 3_000_000 + "é" + "x" * 100_000, "é"])
+def test_the_text_of_a_file_is_the_same_wherever_it_stops_being_ascii(text, session, tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_bytes(text.encode())
+    session.bind({"log": path, "text": text})
+    assert session.execute("log == text") == "True"
 
 
 def test_a_large_value_may_come_after_the_first_cell(session, shown):
