@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -30,11 +32,15 @@ def ask(question: dict[str, Any]) -> bool:
     """Ask one question, keep the transcript, and tell whether the answer is the right one."""
     arguments = ["ask", question["question"], FILE, "--output", question["output"]]
     command = [str(Path(sys.executable).with_name("dspy-rlm")), *arguments]
-    run = subprocess.Popen(command, cwd=EXAMPLES, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    limit = threading.Timer(LIMIT, run.send_signal, [signal.SIGINT])
-    limit.start()
-    answer, progress = run.communicate()
-    limit.cancel()
+    with tempfile.TemporaryDirectory() as cache:  # replies of an earlier run would take no time
+        environment = {**os.environ, "DSPY_CACHEDIR": cache}
+        run = subprocess.Popen(
+            command, cwd=EXAMPLES, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        limit = threading.Timer(LIMIT, run.send_signal, [signal.SIGINT])
+        limit.start()
+        answer, progress = run.communicate()
+        limit.cancel()
     transcript = f"$ {shlex.join(['dspy-rlm', *arguments])}\n{progress}{answer}"
     (EXAMPLES / "transcripts" / f"{question['id']}.txt").write_text(transcript)
     return run.returncode == 0 and answer.strip() == as_text(question["answer"]).strip()

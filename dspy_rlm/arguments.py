@@ -30,14 +30,26 @@ def checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Modul
     """The sub-modules as a dict of their own.
 
     Raises:
-        UsageError: One is no `dspy.Module`.
+        UsageError: They are not given by name, or one is no `dspy.Module`.
     """
+    if not isinstance(subs, Mapping | None):
+        raise UsageError(f"subs must be a dict of modules by name, got {type(subs).__name__}: write subs={{'name': module}}")
     for name, module in (subs or {}).items():
         if not isinstance(module, dspy.Module):
             raise UsageError(
                 f"the sub-module {name!r} is a {type(module).__name__}, not a dspy.Module: pass plain functions as tools"
             )
     return dict(subs or {})
+
+
+def check_lm(name: str, lm: dspy.BaseLM | None) -> None:
+    """Refuse what is no LM.
+
+    Raises:
+        UsageError: The value is neither None nor a `dspy.BaseLM`.
+    """
+    if not isinstance(lm, dspy.BaseLM | None):
+        raise UsageError(f"{name} must be a dspy.LM, got {lm!r}: write dspy.LM({lm!r})")
 
 
 def check_at_least(name: str, value: int, least: int) -> None:

@@ -11,7 +11,7 @@ from dspy_rlm.errors import UsageError
 
 SCAFFOLDING = frozenset({"SUBMIT", "FINAL", "FINAL_VAR", "print"})
 RESULT_NAMES = frozenset({"trajectory", "final_reasoning", "finish_reason", "usage"})
-_CALL_NAMES = frozenset({"interpreter_factory"})
+_CALL_NAMES = frozenset({"interpreter_factory", "self"})
 
 
 def batched_name(name: str) -> str:
@@ -55,6 +55,8 @@ def check_names(
 
 
 def _check_identifier(kind: str, name: str) -> None:
+    if not isinstance(name, str):
+        raise UsageError(f"the {kind} name {name!r} is of type {type(name).__name__}, not str")
     if not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"the {kind} name {name!r} is not a Python name that can be used in a cell: rename the {kind}")
     if name.startswith("__"):

@@ -16,7 +16,7 @@ import dspy
 from dspy.signatures.signature import ensure_signature
 from dspy.utils.usage_tracker import UsageTracker, track_usage
 
-from dspy_rlm.arguments import check_at_least, checked_factory, checked_subs
+from dspy_rlm.arguments import check_at_least, check_lm, checked_factory, checked_subs
 from dspy_rlm.budget import Budget
 from dspy_rlm.contract import first_observation
 from dspy_rlm.copying import copied_attribute
@@ -45,7 +45,7 @@ class RLM(dspy.Module):
 
     Inputs become variables in a sandbox; the root LM sees a short description of each, writes cells, asks sub-modules
     about pieces, and submits values that are validated against the signature. Follows Zhang, Kraska and Khattab,
-    "Recursive Language Models" (arXiv:2512.24601); takes the arguments of `dspy.RLM`.
+    "Recursive Language Models" (arXiv:2512.24601); takes the arguments of `dspy.RLM`, by position too.
 
     Args:
         signature: The task, as a string or a `dspy.Signature` class. A `pathlib.Path` given for a `str` input is that
@@ -55,11 +55,11 @@ class RLM(dspy.Module):
         max_output_chars: Characters of one cell's output that the root LM sees, head and tail. Default: 10,000.
         verbose: Log every turn through DSPy's logger. Default: False.
         tools: Host functions (or `dspy.Tool`s, sync or async) that cells may call by name. They are not tuned.
-        subs: Sub-modules by name; each is a function of that name in the sandbox, with a batched form, and an attribute
-            of this module, so that optimizers tune it. `llm_query` (prompt -> response) is there unless given here.
         sub_lm: The LM that sub-modules run with. Default: the LM in force.
         interpreter_factory: Makes a DSPy `CodeInterpreter` for each run. Default: `dspy.settings.interpreter_factory`,
             else `RestrictedInterpreter`.
+        subs: Sub-modules by name; each is a function of that name in the sandbox, with a batched form, and an attribute
+            of this module, so that optimizers tune it. `llm_query` (prompt -> response) is there unless given here.
 
     Raises:
         UsageError: a name clashes or an argument cannot work; the message says what to change.
@@ -77,20 +77,21 @@ class RLM(dspy.Module):
     def __init__(
         self,
         signature: str | type[dspy.Signature],
-        *,
         max_iters: int = 20,
         max_llm_calls: int = 50,
         max_output_chars: int = 10_000,
         verbose: bool = False,
         tools: Sequence[Callable[..., Any] | dspy.Tool] | None = None,
-        subs: Mapping[str, dspy.Module] | None = None,
         sub_lm: dspy.BaseLM | None = None,
         interpreter_factory: InterpreterFactory | None = None,
+        *,
+        subs: Mapping[str, dspy.Module] | None = None,
     ) -> None:
         super().__init__()
         check_at_least("max_iters", max_iters, 1)
         check_at_least("max_llm_calls", max_llm_calls, 0)
         check_at_least("max_output_chars", max_output_chars, 1)
+        check_lm("sub_lm", sub_lm)
         self.signature = ensure_signature(signature)
         self.max_iters = max_iters
         self.max_llm_calls = max_llm_calls
@@ -200,6 +201,24 @@ class RLM(dspy.Module):
             dump = functools.partial(without_foreign_demos, predictor, dump)
         state: dict[str, Any] = dump()
         return state
+
+    def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """Take over a saved state.
+
+        Args:
+            state: What `dump_state` gave.
+            allow_unsafe_lm_state: As for `dspy.Module`.
+
+        Raises:
+            UsageError: it was saved from a program of other predictors.
+        """
+        if missing := [name for name, _ in self.named_parameters() if name not in state]:
+            held = ", ".join(name for name in state if name != "metadata")
+            raise UsageError(
+                f"the saved state has no {missing}, it is of a program with the predictors {held}: make the RLM with the "
+                "sub-modules that it had when it was saved"
+            )
+        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RLM:
         copied = type(self).__new__(type(self))

@@ -55,7 +55,16 @@ class Outputs:
             SubmissionRefusedError: fields are missing or unknown, or a value does not fit; it tells each field, what
                 was expected and what came.
         """
-        values = self._by_name(args, kwargs)
+        try:
+            return self._accepted(self._by_name(args, kwargs))
+        except SubmissionRefusedError:
+            if len(self.fields) == 1 and self._is_dict_of_all(args, kwargs):
+                # A dict that is itself the one output may have a key of the output's name.
+                with contextlib.suppress(SubmissionRefusedError):
+                    return self._accepted({name: args[0] for name in self.fields})
+            raise
+
+    def _accepted(self, values: Mapping[str, Any]) -> dict[str, Any]:
         accepted: dict[str, Any] = {}
         complaints: list[str] = []
         for name, adapter in self._adapters.items():
@@ -71,8 +80,11 @@ class Outputs:
         """How to submit, as the root LM is told: `SUBMIT(ip=..., requests=...)`."""
         return f"SUBMIT({', '.join(f'{name}=...' for name in self.fields)})"
 
+    def _is_dict_of_all(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        return len(args) == 1 and not kwargs and isinstance(args[0], Mapping) and set(args[0]) == set(self.fields)
+
     def _by_name(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if len(args) == 1 and not kwargs and isinstance(args[0], Mapping) and set(args[0]) == set(self.fields):
+        if self._is_dict_of_all(args, kwargs):
             return dict(args[0])
         names = list(self.fields)
         if len(args) > len(names):
@@ -126,6 +138,10 @@ def _validate(adapter: TypeAdapter[Any], annotation: Any, value: Any) -> Any:
         named = _enum_member(annotation, value)
         if named is not None:
             return named
+        # A sub-LM's label comes with a line break or quotes now and then.
+        if (bare := value.strip().strip("'\"`")) != value:
+            with contextlib.suppress(ValidationError):
+                return adapter.validate_python(bare)
         # Models often hand in a list or a record as the JSON text of it. Where that is no JSON either, the complaint
         # about the value as it came says more than one about broken JSON.
         with contextlib.suppress(ValidationError):

@@ -12,7 +12,7 @@ import cloudpickle
 import dspy
 import pytest
 
-from dspy_rlm import RLM, Step, Trajectory
+from dspy_rlm import RLM, RestrictedInterpreter, Step, Trajectory, UsageError
 from dspy_rlm.testing import ScriptedLM
 
 FENCE = "```python\n{}\n```".format
@@ -111,6 +111,19 @@ COPIES = {
     "pickle state": lambda rlm, folder: _loaded(rlm, folder / "tuned.pkl"),
     "whole program": lambda rlm, folder: _whole(rlm, folder),
 }
+
+
+def test_a_state_of_another_kind_of_program_is_refused_with_what_it_holds():
+    state = {**RLM("a -> b").dump_state(), "metadata": {}}
+    with pytest.raises(UsageError, match=r"has no \['rate.predict'\].* the predictors act, extract, llm_query:"):
+        program().load_state(state)
+
+
+def test_the_arguments_of_dspy_rlm_are_taken_by_position_too():
+    lm = ScriptedLM([])
+    rlm = RLM("a -> b", 3, 4, 500, True, [shout], lm, RestrictedInterpreter)
+    assert (rlm.max_iters, rlm.max_llm_calls, rlm.max_output_chars, rlm.verbose) == (3, 4, 500, True)
+    assert list(rlm.tools) == ["shout"] and rlm.sub_lm is lm
 
 
 def _loaded(rlm, path):
