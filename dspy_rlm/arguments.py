@@ -33,7 +33,9 @@ def checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Modul
         UsageError: They are not given by name, or one is no `dspy.Module`.
     """
     if not isinstance(subs, Mapping | None):
-        raise UsageError(f"subs must be a dict of modules by name, got {type(subs).__name__}: write subs={{'name': module}}")
+        raise UsageError(
+            f"subs must be a dict of modules by name, got {type(subs).__name__}: write subs={{'name': module}}"
+        )
     for name, module in (subs or {}).items():
         if not isinstance(module, dspy.Module):
             raise UsageError(

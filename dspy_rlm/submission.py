@@ -61,7 +61,7 @@ class Outputs:
             if len(self.fields) == 1 and self._is_dict_of_all(args, kwargs):
                 # A dict that is itself the one output may have a key of the output's name.
                 with contextlib.suppress(SubmissionRefusedError):
-                    return self._accepted({name: args[0] for name in self.fields})
+                    return self._accepted(dict.fromkeys(self.fields, args[0]))
             raise
 
     def _accepted(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,8 +48,18 @@ def test_code_is_taken_from_the_first_fenced_block(run, cell, text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "   ", "I am not sure.", "```python\n```", "```json\n{}\n```", "[[ ## code ## ]]", "```python\nNone\n```"]
-    + ['{"reasoning": "Look.", "code": ""}', "<code></code>", "[[ ## code ## ]]\nNone\n[[ ## completed ## ]]"],
+    [
+        "",
+        "   ",
+        "I am not sure.",
+        "```python\n```",
+        "```json\n{}\n```",
+        "```python\nNone\n```",
+        "[[ ## code ## ]]",
+        "[[ ## code ## ]]\nNone\n[[ ## completed ## ]]",
+        '{"reasoning": "Look.", "code": ""}',
+        "<code></code>",
+    ],
 )
 def test_a_reply_without_a_cell_is_told_what_to_send(run, cell, text):
     prediction, lm = run(RLM("a -> b: int"), [text, cell("SUBMIT(1)")], a="x")
@@ -64,7 +74,10 @@ def test_a_reply_without_a_cell_is_told_what_to_send(run, cell, text):
         (dspy.XMLAdapter(), "<reasoning>Look.</reasoning>\n<code>\nif 1 < 2: print(1)\n</code>"),
         (dspy.XMLAdapter(), "<reasoning>Look.</reasoning>\n<code>\nif 1 &lt; 2 and 1 & 3: print(1)\n</code>"),
         (dspy.XMLAdapter(), "Look.\n```python\nif 1 &lt; 2: print(1)\n```"),
-        (dspy.XMLAdapter(), "[[ ## reasoning ## ]]\nLook.\n[[ ## code ## ]]\nif 1 < 2: print(1)\n[[ ## completed ## ]]"),
+        (
+            dspy.XMLAdapter(),
+            "[[ ## reasoning ## ]]\nLook.\n[[ ## code ## ]]\nif 1 < 2: print(1)\n[[ ## completed ## ]]",
+        ),
         (dspy.JSONAdapter(), "[[ ## reasoning ## ]]\nLook.\n[[ ## code ## ]]\nif 1 < 2: print(1)"),
         (dspy.JSONAdapter(), "<reasoning>Look.</reasoning><code>if 1 < 2: print(1)</code>"),
     ],

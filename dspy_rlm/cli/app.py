@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from dspy_rlm._version import __version__
-from dspy_rlm.cli.ask import INTERRUPTED, AskOptions, run_ask
+from dspy_rlm.cli.ask import ANSWERED, INTERRUPTED, NO_ANSWER, AskOptions, run_ask
+from dspy_rlm.cli.streams import flush_streams, prepare_streams
 
 app = typer.Typer(
     name="dspy-rlm",
@@ -25,15 +26,23 @@ def main() -> None:
     """Run the command line and exit with its code: 0 answered, 1 no answer, 2 usage, 130 interrupted."""
     # Prices play no part here, and fetching their list makes a machine without a network wait and warn.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    prepare_streams()
+    code = flush_streams(_exit_code())
+    if code == INTERRUPTED:
+        # Threads that wait for a model's answer would hold an ordinary exit up.
+        os._exit(code)
+    sys.exit(code)
+
+
+def _exit_code() -> int:
     try:
         app()
     except SystemExit as ending:
-        if ending.code == INTERRUPTED:
-            # Threads that wait for a model's answer would hold an ordinary exit up.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(INTERRUPTED)
-        raise
+        return ending.code if isinstance(ending.code, int) else NO_ANSWER
+    except OSError as error:  # a stream that cannot be written
+        print(f"dspy-rlm: {error}", file=sys.stderr)
+        return NO_ANSWER
+    return ANSWERED
 
 
 def _show_version(wanted: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import datetime
 import decimal
+import json
 import keyword
 from collections.abc import Mapping
 from typing import Any, Literal, Optional, Union
@@ -50,10 +51,8 @@ def parse_outputs(text: str) -> dict[str, Any]:
 
 
 def as_json(values: Mapping[str, Any]) -> str:
-    """Any values as one JSON object, indented."""
-    from pydantic_core import to_json
-
-    return to_json(values, indent=2, bytes_mode="base64", fallback=str).decode("utf-8")
+    """Any values as one JSON object, indented; numbers that JSON lacks as the texts "NaN", "Infinity", "-Infinity"."""
+    return _json(values, indent=2)
 
 
 def as_text(outputs: Mapping[str, Any]) -> str:
@@ -64,9 +63,15 @@ def as_text(outputs: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    from pydantic_core import to_json
+    return value if isinstance(value, str) else _json(value)
 
-    return value if isinstance(value, str) else to_json(value, bytes_mode="base64", fallback=str).decode("utf-8")
+
+def _json(value: Any, indent: int | None = None) -> str:
+    from pydantic_core import to_jsonable_python
+
+    # Python's own writer takes any text, half a surrogate pair too, which file names and replies may hold.
+    plain = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=str)
+    return json.dumps(plain, indent=indent, ensure_ascii=False, separators=None if indent else (",", ":"))
 
 
 def _arguments(text: str) -> list[ast.arg]:

@@ -1,6 +1,7 @@
 import datetime
 import decimal
 import json
+import math
 from enum import Enum
 from typing import Any, Literal, Optional
 
@@ -97,6 +98,8 @@ def test_typed_values_become_json() -> None:
         "raw": b"\xff",
         "seen": {3},
         "umlaut": "ü",
+        "half": "\ud800",
+        "numbers": [math.nan, -math.inf, 1.5],
     }
     assert json.loads(as_json(values)) == {
         "day": "2026-01-02",
@@ -106,4 +109,6 @@ def test_typed_values_become_json() -> None:
         "raw": "_w==",
         "seen": [3],
         "umlaut": "ü",
+        "half": "\ud800",
+        "numbers": ["NaN", "-Infinity", 1.5],
     }
