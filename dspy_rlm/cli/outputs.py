@@ -7,6 +7,7 @@ import datetime
 import decimal
 import json
 import keyword
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, Optional, Union
 
@@ -70,8 +71,20 @@ def _json(value: Any, indent: int | None = None) -> str:
     from pydantic_core import to_jsonable_python
 
     # Python's own writer takes any text, half a surrogate pair too, which file names and replies may hold.
-    plain = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=str)
+    plain = _finite(to_jsonable_python(value, bytes_mode="base64", fallback=str))
     return json.dumps(plain, indent=indent, ensure_ascii=False, separators=None if indent else (",", ":"))
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_finite(item) for item in value]
+        case dict():
+            return {name: _finite(item) for name, item in value.items()}
+        case _:
+            return value
 
 
 def _arguments(text: str) -> list[ast.arg]:

@@ -6,7 +6,8 @@ import contextlib
 import io
 import os
 import sys
-from typing import TextIO
+from pathlib import Path
+from typing import Literal, TextIO
 
 
 def prepare_streams() -> None:
@@ -50,5 +51,5 @@ def _writable(stream: TextIO | None) -> TextIO:
     return stream
 
 
-def _null_device(mode: str) -> TextIO:
-    return open(os.devnull, mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115, PTH123  # for good
+def _null_device(mode: Literal["r", "w"]) -> TextIO:
+    return Path(os.devnull).open(mode, encoding="utf-8", errors="backslashreplace")
