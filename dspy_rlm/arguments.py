@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import dspy
 from dspy.primitives.code_interpreter import CodeInterpreter
@@ -42,6 +44,24 @@ def checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Modul
                 f"the sub-module {name!r} is a {type(module).__name__}, not a dspy.Module: pass plain functions as tools"
             )
     return dict(subs or {})
+
+
+def checked_inputs(signature: type[dspy.Signature], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a call, with the signature's defaults for those that are not given.
+
+    Raises:
+        UsageError: Inputs are missing or not in the signature, or a path is no file.
+    """
+    fields = signature.input_fields
+    if unexpected := [name for name in inputs if name not in fields]:
+        raise UsageError(f"unexpected inputs {unexpected}: the signature has {list(fields)}")
+    defaults = {name: field.get_default() for name, field in fields.items() if not field.is_required()}
+    if missing := [name for name in fields if name not in inputs and name not in defaults]:
+        raise UsageError(f"missing inputs {missing}: the signature has {list(fields)}")
+    for name, value in inputs.items():
+        if isinstance(value, Path) and not value.is_file():
+            raise UsageError(f"the input {name!r} is the path {str(value)!r}, which is no file")
+    return {**defaults, **inputs}
 
 
 def check_lm(name: str, lm: dspy.BaseLM | None) -> None:

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -16,7 +15,7 @@ import dspy
 from dspy.signatures.signature import ensure_signature
 from dspy.utils.usage_tracker import UsageTracker, track_usage
 
-from dspy_rlm.arguments import check_at_least, check_lm, checked_factory, checked_subs
+from dspy_rlm.arguments import check_at_least, check_lm, checked_factory, checked_inputs, checked_subs
 from dspy_rlm.budget import Budget
 from dspy_rlm.contract import first_observation
 from dspy_rlm.copying import copied_attribute
@@ -135,7 +134,7 @@ class RLM(dspy.Module):
             NoAnswerError: turns ran out and no outputs could be extracted.
             SandboxError: the sandbox itself failed.
         """
-        inputs = self._checked_inputs(inputs)
+        inputs = checked_inputs(self.signature, inputs)
         with track_usage() as tracker, self._logging():
             run, plan = self._prepare(inputs, None)
             session = open_session(self._factory(interpreter_factory), plan)
@@ -164,7 +163,7 @@ class RLM(dspy.Module):
         self, *, interpreter_factory: InterpreterFactory | None = None, **inputs: Any
     ) -> dspy.Prediction:
         """As `forward`; the event loop never runs a cell, nor waits for one."""
-        inputs = self._checked_inputs(inputs)
+        inputs = checked_inputs(self.signature, inputs)
         with track_usage() as tracker, self._logging():
             run, plan = self._prepare(inputs, asyncio.get_running_loop())
             async with SessionThread(
@@ -230,23 +229,13 @@ class RLM(dspy.Module):
         # A signature made from a string is a class of no module, which only cloudpickle takes along.
         return _restored, (type(self), cloudpickle.dumps(vars(self)))
 
-    def _checked_inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        fields = self.signature.input_fields
-        if unexpected := [name for name in inputs if name not in fields]:
-            raise UsageError(f"unexpected inputs {unexpected}: the signature has {list(fields)}")
-        defaults = {name: field.get_default() for name, field in fields.items() if not field.is_required()}
-        if missing := [name for name in fields if name not in inputs and name not in defaults]:
-            raise UsageError(f"missing inputs {missing}: the signature has {list(fields)}")
-        for name, value in inputs.items():
-            if isinstance(value, Path) and not value.is_file():
-                raise UsageError(f"the input {name!r} is the path {str(value)!r}, which is no file")
-        return {**defaults, **inputs}
-
     def _prepare(self, inputs: dict[str, Any], loop: asyncio.AbstractEventLoop | None) -> tuple[Run, SessionPlan]:
         budget, calls = Budget(self.max_iters, self.max_llm_calls), SubCalls()
         outputs = Outputs(self.signature)
         interfaces = {name: SubInterface(name, module) for name, module in self.subs.items()}
-        functions: dict[str, Callable[..., Any]] = {n: tool_function(t, loop) for n, t in self._tools.items()}
+        functions: dict[str, Callable[..., Any]] = {
+            name: tool_function(tool, loop, lambda: budget.closed) for name, tool in self._tools.items()
+        }
         for name, interface in interfaces.items():
             function = SubFunction(interface, getattr(self, name), self.sub_lm, budget, calls)
             functions |= {name: function, batched_name(name): function.batched}

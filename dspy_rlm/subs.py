@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 import threading
@@ -13,6 +12,7 @@ from typing import Any
 
 import dspy
 
+from dspy_rlm.awaiting import result_of
 from dspy_rlm.budget import Budget
 from dspy_rlm.events import SubCallEnded, SubCallStarted, emit
 from dspy_rlm.interrupts import wait_for
@@ -207,7 +207,7 @@ class SubFunction:
                 pool.submit(contextvars.copy_context().run, self._answer_traced, item, trace)
                 for item, trace in zip(inputs, traces, strict=True)
             ]
-            wait_for(futures)
+            wait_for(futures, lambda: self._budget.closed)
             answers = [future.result() for future in futures]
         finally:  # after Ctrl-C, calls that were not made yet must not be paid for
             pool.shutdown(wait=False, cancel_futures=True)
@@ -246,14 +246,7 @@ _Answer = tuple[Any, SubCall, Exception | None]
 def _called(module: dspy.Module, inputs: dict[str, Any]) -> Any:
     if hasattr(type(module), "forward"):
         return module(**inputs)
-    # A module that is only asynchronous runs on a loop of its own: this thread may have one that waits for it.
-    pool = ThreadPoolExecutor(1)
-    try:
-        answer = pool.submit(contextvars.copy_context().run, asyncio.run, module.acall(**inputs))
-        wait_for([answer])
-        return answer.result()
-    finally:  # after Ctrl-C, nobody waits for the answer
-        pool.shutdown(wait=False)
+    return result_of(module.acall(**inputs))
 
 
 def _signature_of(module: dspy.Module) -> type[dspy.Signature] | None:

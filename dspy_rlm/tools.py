@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-from collections.abc import Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import dspy
 
+from dspy_rlm.awaiting import result_of
 from dspy_rlm.errors import UsageError
 
 _DIRECT = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY)
@@ -53,27 +52,29 @@ def _written_signature(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(function)
 
 
-def tool_function(tool: dspy.Tool, loop: asyncio.AbstractEventLoop | None) -> Callable[..., Any]:
+def tool_function(
+    tool: dspy.Tool, loop: asyncio.AbstractEventLoop | None, ended: Callable[[], bool] | None = None
+) -> Callable[..., Any]:
     """The function that a cell calls.
 
     Args:
         tool: The tool.
         loop: The event loop of an async run, on which an async tool then runs, beside the resources that its author
             made there. None: async tools get a loop of their own.
+        ended: Says that the run is over; an async tool that still runs is then cancelled. Default: never.
     """
+
+    def resolved(result: Any) -> Any:
+        return result_of(result, loop, ended) if inspect.iscoroutine(result) else result
 
     def call(*args: Any, **kwargs: Any) -> Any:
         signature = inspect.signature(tool.func)
         bound = signature.bind(*args, **kwargs)
         if any(signature.parameters[name].kind in _DIRECT for name in bound.arguments):
             # dspy.Tool calls by name only, which these parameters cannot be.
-            result = tool.func(*bound.args, **bound.kwargs)
-            return _wait(result, loop) if inspect.iscoroutine(result) else result
+            return resolved(tool.func(*bound.args, **bound.kwargs))
         arguments = _by_name(signature, bound)
-        if _is_async(tool.func):
-            return _wait(tool.acall(**arguments), loop)
-        result = tool(**arguments)
-        return _wait(result, loop) if inspect.iscoroutine(result) else result
+        return resolved(tool.acall(**arguments) if _is_async(tool.func) else tool(**arguments))
 
     return call
 
@@ -88,15 +89,3 @@ def _by_name(signature: inspect.Signature, bound: inspect.BoundArguments) -> dic
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
-
-
-def _wait(coroutine: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop | None) -> Any:
-    if loop is not None:
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    # Called synchronously inside someone's event loop (a notebook): a loop of its own needs a thread of its own.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(contextvars.copy_context().run, asyncio.run, coroutine).result()

@@ -127,6 +127,32 @@ def test_async_tools_run_on_the_callers_event_loop():
     asyncio.run(main())
 
 
+def test_a_cancelled_run_cancels_its_async_tool_and_leaves_no_thread():
+    async def main() -> None:
+        started, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def wait() -> None:
+            """Wait."""
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+        with dspy.context(lm=ScriptedLM([FENCE("wait()")])):
+            task = asyncio.ensure_future(RLM("a -> b: int", tools=[wait]).acall(a="x"))
+            await started.wait()
+            (thread,) = (thread for thread in threading.enumerate() if thread.name.startswith("rlm-session"))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await cancelled.wait()
+            await asyncio.to_thread(thread.join)
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_forward_inside_a_running_event_loop_can_use_async_tools():
     async def main() -> int:
         with dspy.context(lm=ScriptedLM([FENCE("SUBMIT(add_later(1))")])):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextvars
 import dataclasses
+import inspect
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dspy_rlm.awaiting import result_of
 from dspy_rlm.errors import SandboxError
 from dspy_rlm.interrupts import CHECK_SECONDS
 
@@ -191,7 +193,8 @@ class CellRun:
         function = self._session.functions[name]
 
         def call() -> Any:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            return result_of(result, ended=lambda: self._session.closed) if inspect.iscoroutine(result) else result
 
         self._clock.pause()
         if message["alone"] or self._clock.answering > _MAX_THREADS:

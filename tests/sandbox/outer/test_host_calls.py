@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import dataclasses
 import datetime
@@ -102,6 +103,20 @@ def test_calls_of_the_cell_itself_run_on_the_callers_thread_and_context(session,
     session.bind({"where": lambda: [threading.get_ident(), variable.get()]})
     variable.set("set")
     assert shown(session, "where()") == repr([threading.get_ident(), "set"])
+
+
+def test_an_async_function_is_awaited_also_inside_a_running_event_loop(session, shown):
+    async def later(value):
+        await asyncio.sleep(0)
+        return [value]
+
+    async def in_a_loop():
+        return shown(session, "later(2)")
+
+    session.tools["later"] = later
+    session.bind({"later": later})
+    assert shown(session, "later(1)") == "[1]"
+    assert asyncio.run(in_a_loop()) == "[2]"
 
 
 def test_calls_from_threads_of_a_cell_are_concurrent_and_keep_the_context(session, shown):
