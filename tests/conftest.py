@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,11 @@ import pytest
 from dspy_rlm.testing import ScriptedLM
 
 Runner = Callable[..., tuple[Any, ScriptedLM]]
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C, also as a shell's background job, which ignores it: some tests send it to themselves."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dspy_rlm.errors import LocalModelError
+from dspy_rlm.interrupts import wait_for
 from dspy_rlm.local.weights import INSTALL_COMMAND
 
 Chunk = dict[str, Any]  # one piece of a streamed chat completion, in OpenAI's shape
@@ -84,6 +85,7 @@ class LlamaModel:
         thread = threading.Thread(target=self._generate, args=(payload, stopped, answer), name="local-lm")
         try:
             thread.start()
+            wait_for([answer])
             return answer.result()
         except BaseException:
             stopped.set()

@@ -1,6 +1,7 @@
 """The packaged model itself, where it is installed: seconds to minutes a test, so few of them."""
 
 import gzip
+import os
 from pathlib import Path
 
 import dspy
@@ -40,6 +41,7 @@ def test_a_run_against_its_http_server() -> None:
     params = xllamacpp.CommonParams()
     params.model.path = str(joined_weights())
     params.n_ctx, params.n_parallel, params.verbosity = 8192, 1, -1
+    params.cpuparams.n_threads = len(os.sched_getaffinity(0))
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = xllamacpp.Server(params)
     lm = dspy.LM(
