@@ -10,6 +10,7 @@ import dspy
 from dspy.primitives.code_interpreter import CodeInterpreter
 
 from dspy_rlm.errors import UsageError
+from dspy_rlm.reading import NotTextError, readable
 from dspy_rlm.sessions import InterpreterFactory
 
 
@@ -49,8 +50,10 @@ def checked_subs(subs: Mapping[str, dspy.Module] | None) -> dict[str, dspy.Modul
 def checked_inputs(signature: type[dspy.Signature], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs of a call, with the signature's defaults for those that are not given.
 
+    The path of a file that is no UTF-8 text, gzipped or of another encoding, is replaced by the file's text.
+
     Raises:
-        UsageError: Inputs are missing or not in the signature, or a path is no file.
+        UsageError: Inputs are missing or not in the signature, or a path is no text file.
     """
     fields = signature.input_fields
     if unexpected := [name for name in inputs if name not in fields]:
@@ -58,10 +61,18 @@ def checked_inputs(signature: type[dspy.Signature], inputs: Mapping[str, Any]) -
     defaults = {name: field.get_default() for name, field in fields.items() if not field.is_required()}
     if missing := [name for name in fields if name not in inputs and name not in defaults]:
         raise UsageError(f"missing inputs {missing}: the signature has {list(fields)}")
-    for name, value in inputs.items():
-        if isinstance(value, Path) and not value.is_file():
-            raise UsageError(f"the input {name!r} is the path {str(value)!r}, which is no file")
-    return {**defaults, **inputs}
+    return {**defaults, **{name: _readable(name, value) for name, value in inputs.items()}}
+
+
+def _readable(name: str, value: Any) -> Any:
+    if not isinstance(value, Path):
+        return value
+    if not value.is_file():
+        raise UsageError(f"the input {name!r} is the path {str(value)!r}, which is no file")
+    try:
+        return readable(value)
+    except (NotTextError, OSError) as error:
+        raise UsageError(f"the input {name!r} is the path {str(value)!r}, which cannot be read: {error}") from error
 
 
 def check_lm(name: str, lm: dspy.BaseLM | None) -> None:

@@ -32,6 +32,9 @@ def bounded_repr(value: Any, limit: int) -> str:
 def _repr(value: Any, limit: int) -> str:
     if isinstance(value, str | bytes | bytearray):
         return repr(value) if len(value) <= limit else repr(value[:limit])[: limit + 2] + _CUT
+    if isinstance(value, Path) and value.is_file():
+        ends = file_ends(value, limit, 0)  # as in the sandbox, where it is the file's text
+        return repr(ends.head) + (_CUT if value.stat().st_size > limit else "")
     if isinstance(value, BaseModel):
         return _pairs(((name, getattr(value, name)) for name in type(value).model_fields), limit)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -97,7 +100,7 @@ def file_ends(path: Path, head: int, tail: int) -> Ends:
         if size <= head + tail:
             return Ends(file.read().decode("utf-8", errors="replace"))
         first = file.read(head)
-        file.seek(-tail, 2)
+        file.seek(size - tail)
         return Ends(first.decode("utf-8", errors="ignore"), file.read().decode("utf-8", errors="ignore"))
 
 

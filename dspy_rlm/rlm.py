@@ -19,7 +19,6 @@ from dspy_rlm.arguments import check_at_least, check_lm, checked_factory, checke
 from dspy_rlm.budget import Budget
 from dspy_rlm.contract import first_observation
 from dspy_rlm.copying import copied_attribute
-from dspy_rlm.errors import UsageError
 from dspy_rlm.events import Event, listening
 from dspy_rlm.loop import Answer, AskRoot, Extract, Request, Run, RunCell, adrive, drive, solve
 from dspy_rlm.names import batched_name, check_names
@@ -27,6 +26,7 @@ from dspy_rlm.narration import narrate
 from dspy_rlm.predictors import OwnDemosPredict, TextPredict, turn_adapter, turn_predictor, without_foreign_demos
 from dspy_rlm.replies import Reply, read_reply, read_unparsed
 from dspy_rlm.sandbox.interpreter import RestrictedInterpreter
+from dspy_rlm.saved_state import check_state, task_names
 from dspy_rlm.session_thread import SessionThread
 from dspy_rlm.sessions import InterpreterFactory, Session, SessionPlan, open_session, output_fields_info
 from dspy_rlm.signatures.rlm import STRATEGY, Act, Query, extract_signature
@@ -198,8 +198,7 @@ class RLM(dspy.Module):
         dump: Callable[[], Any] = functools.partial(super().dump_state, json_mode)
         for _, predictor in self.named_predictors():
             dump = functools.partial(without_foreign_demos, predictor, dump)
-        state: dict[str, Any] = dump()
-        return state
+        return {**dump(), "task": task_names(self.signature)}
 
     def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """Take over a saved state.
@@ -211,12 +210,7 @@ class RLM(dspy.Module):
         Raises:
             UsageError: it was saved from a program of other predictors.
         """
-        if missing := [name for name, _ in self.named_parameters() if name not in state]:
-            held = ", ".join(name for name in state if name != "metadata")
-            raise UsageError(
-                f"the saved state has no {missing}, it is of a program with the predictors {held}: make the RLM with the "
-                "sub-modules that it had when it was saved"
-            )
+        check_state(state, self.signature, [name for name, _ in self.named_parameters()])
         super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RLM:

@@ -15,6 +15,7 @@ from dspy.primitives.sandbox_serializable import SandboxSerializable
 from pydantic import BaseModel
 
 from dspy_rlm.errors import SubmissionRefusedError, UsageError
+from dspy_rlm.reading import decoded
 from dspy_rlm.sandbox.outcomes import CellError, Failed, Outcome, Output, Ran, Submitted
 from dspy_rlm.sandbox.values import Record, fields_of
 
@@ -203,7 +204,7 @@ def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Path):
-        return value.read_text(encoding="utf-8", errors="replace")
+        return decoded(value.read_bytes())
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, Record):

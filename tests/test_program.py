@@ -114,9 +114,31 @@ COPIES = {
 
 
 def test_a_state_of_another_kind_of_program_is_refused_with_what_it_holds():
-    state = {**RLM("a -> b").dump_state(), "metadata": {}}
-    with pytest.raises(UsageError, match=r"has no \['rate.predict'\].* the predictors act, extract, llm_query:"):
+    state = {**RLM("a -> b: int").dump_state(), "metadata": {}}
+    with pytest.raises(UsageError, match="the predictors act, extract, llm_query, this one has .*rate.predict"):
         program().load_state(state)
+    with pytest.raises(UsageError, match="rate.predict, this one has act, extract, llm_query:"):
+        RLM("a -> b: int").load_state(program().dump_state())
+
+
+def test_a_state_of_another_task_is_refused_with_both_tasks():
+    with pytest.raises(
+        UsageError, match="inputs a and the outputs b, this program's has the inputs a, c and the outputs d"
+    ):
+        RLM("a, c -> d").load_state(RLM("a -> b").dump_state())
+
+
+def test_a_state_saved_as_a_part_of_a_larger_program_loads_there():
+    class Outer(dspy.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = program()
+
+    outer = Outer()
+    outer.inner.act.signature = outer.inner.act.signature.with_instructions("TUNED")
+    fresh = Outer()
+    fresh.load_state(outer.dump_state())
+    assert fresh.inner.act.signature.instructions == "TUNED"
 
 
 def test_the_arguments_of_dspy_rlm_are_taken_by_position_too():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import enum
+import gzip
 from decimal import Decimal
 from typing import Any, Literal, Optional, Union
 
@@ -241,10 +242,50 @@ def test_what_a_cell_printed_before_submitting_is_kept(run, cell):
 
 def test_a_path_given_for_a_text_is_that_files_text(tmp_path, run, cell):
     path = tmp_path / "log.txt"
-    path.write_bytes(b"caf\xc3\xa9 " + b"x" * 100_000 + b"\xff end")
+    path.write_bytes(b"caf\xc3\xa9 " + b"x" * 100_000 + b" end")
     prediction, lm = run(RLM("log -> n: int, end"), [cell("SUBMIT(len(log), log[:4] + log[-5:])")], log=path)
-    assert (prediction.n, prediction.end) == (100_010, "café\ufffd end")
-    assert "log: str, 100,011 bytes of text, already set" in lm.calls[0][-1]["content"]
+    assert (prediction.n, prediction.end) == (100_009, "caféx end")
+    assert "log: str, 100,010 bytes of text, already set" in lm.calls[0][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (gzip.compress("größer\n".encode() * 200), "größer\n" * 200),
+        ("Größe ändern über Straße\n".encode("latin-1") * 200, "Größe ändern über Straße\n" * 200),
+        ("größer\n".encode("utf-16"), "größer\n"),
+        (b"\xef\xbb\xbfa\r\nb", "a\r\nb"),
+    ],
+    ids=["gzip", "latin-1", "utf-16", "utf-8 with a mark"],
+)
+def test_a_path_of_a_compressed_or_older_text_is_its_text(tmp_path, run, cell, raw, text):
+    path = tmp_path / "log"
+    path.write_bytes(raw)
+    prediction, lm = run(RLM("a -> b"), [cell("SUBMIT(a)")], a=path)
+    assert prediction.b == text
+    assert text[:1] in lm.calls[0][-1]["content"].split("a: str", 1)[1][:80]
+    prediction, lm = run(RLM("a: list[str] -> b"), [cell("SUBMIT(a[0])")], a=[path])
+    assert prediction.b == text
+
+
+def test_paths_in_a_container_are_shown_as_the_texts_they_are(tmp_path, run, cell):
+    for name, text in (("a", "first text"), ("b", "second " * 1_000)):
+        (tmp_path / name).write_text(text)
+    texts = {name: tmp_path / name for name in "ab"}
+    prediction, lm = run(RLM("a: dict[str, str] -> b: int"), [cell("SUBMIT(len(a['b']))")], a=texts)
+    told = lm.calls[0][-1]["content"]
+    assert prediction.b == 7_000
+    assert "'a': 'first text'" in told or "a': 'first text'" in told
+    assert "second second" in told and "PosixPath" not in told
+
+
+@pytest.mark.parametrize("value", [b"\x00\x01\xff\xfe" * 1_000, b"\x1f\x8b broken"])
+def test_a_path_of_no_text_is_refused_before_any_lm_call(tmp_path, value):
+    path = tmp_path / "image"
+    path.write_bytes(value)
+    for inputs in (path, [path]):
+        with dspy.context(lm=ScriptedLM([])), pytest.raises(UsageError, match="image"):
+            RLM(_task(a=Any, b=str))(a=inputs)
 
 
 def test_a_path_that_is_no_file_is_refused_before_any_lm_call(tmp_path):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import typer
 
-from dspy_rlm.cli.reading import NotTextError, decoded, is_plain_utf8
+from dspy_rlm.reading import NotTextError, decoded, is_plain_utf8
 
 # Plain text from this size on is handed to the sandbox as a file, so that it never passes through this process.
 LARGE_FILE = 8 * 2**20  # bytes

@@ -22,6 +22,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dspy_rlm.reading import NotTextError, decoded
+
 from .kin import nearest_builtin
 from .values import Record
 
@@ -146,7 +148,7 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, enum.Enum):
             return _same, (value.value,)
         if isinstance(value, Path):
-            return _same, (value.read_text(encoding="utf-8", errors="replace"),)
+            return _same, (_text_of(value),)
         if not isinstance(value, type):
             fields = _fields_of(value)
             if fields is not None:
@@ -179,6 +181,13 @@ def _reduced(value: Any, kind: Any) -> tuple[Any, ...]:
         f"{name} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
         "or a pydantic model instead"
     )
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return decoded(path.read_bytes())
+    except (NotTextError, OSError) as error:
+        raise TypeError(f"the file {str(path)!r} cannot go into the sandbox: {error}") from error
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dspy_rlm.cli.reading import NotTextError, decoded, is_plain_utf8
+from dspy_rlm.reading import NotTextError, decoded, is_plain_utf8
 
 # Text proper: no zero characters, which are what tells binary files apart.
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"))

@@ -39,6 +39,16 @@ def decoded(raw: bytes) -> str:
     return _narrow_text(raw) if encoding is None else raw.decode(encoding, errors="replace")
 
 
+def readable(path: Path) -> str | Path:
+    """A text file as the sandbox takes it: the path itself where it is UTF-8, else its text.
+
+    Raises:
+        NotTextError: it is binary, or damaged gzip.
+        OSError: it cannot be read.
+    """
+    return path if is_plain_utf8(path) else decoded(path.read_bytes())
+
+
 def is_plain_utf8(path: Path) -> bool:
     """Whether the file is UTF-8 text as it stands, found out without holding it in memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -70,7 +80,8 @@ def _narrow_text(raw: bytes) -> str:
     except UnicodeDecodeError:
         text = raw.decode("utf-8", errors="replace")
     damaged = text.count("\ufffd")
-    if 4 * damaged < len(text) - len(text.encode("ascii", errors="ignore")):
+    beyond_ascii = len(text) - len(text.encode("ascii", errors="ignore"))
+    if 2 * damaged <= beyond_ascii:  # what is no UTF-8 hardly ever holds a valid sequence of it
         return text
     return raw.decode(_guessed_encoding(raw[:_SAMPLE]), errors="replace")
 
