@@ -14,7 +14,7 @@ COUNTRIES = ["IS", "CH", "NZ"]
 
 async def count_all(lm: dspy.LM) -> dict[str, int]:
     """How many airports each of the countries has."""
-    rlm = RLM("airports, question -> count: int", max_iters=8)
+    rlm = RLM("airports, question -> count: int", max_iters=8, verbose=True)
     airports = airports_csv()
     with dspy.context(lm=lm):
         results = await asyncio.gather(

@@ -17,7 +17,7 @@ def main(lm: dspy.LM | None = None) -> dspy.Prediction:
     folder = Path(json.__file__).parent
     files = {path.name: path.read_text() for path in sorted(folder.glob("*.py"))}
     with dspy.context(lm=lm or chosen_lm()):
-        result = RLM(AnswerAboutCode, max_iters=8)(
+        result = RLM(AnswerAboutCode, max_iters=8, verbose=True)(
             files=files, question="In which file is the class JSONDecodeError defined, and what does it extend?"
         )
     print(result.answer)

@@ -10,7 +10,7 @@ from dspy_rlm import RLM
 
 def main(lm: dspy.LM | None = None) -> dspy.Prediction:
     """Ask which country has the most airports, and show how the root LM found out."""
-    rlm = RLM("airports, question -> country: str, count: int", max_iters=8)
+    rlm = RLM("airports, question -> country: str, count: int", max_iters=8, verbose=True)
     question = "Which country code has the most airports, and how many does it have?"
     with dspy.context(lm=lm or chosen_lm()):
         result = rlm(airports=airports_csv(), question=question)

@@ -29,7 +29,7 @@ def main(lm: dspy.LM | None = None) -> dspy.Prediction:
     signature = dspy.Signature(
         "tickets: list[str] -> counts: dict[str, int]", "Count the tickets of each topic, by classify_batched(tickets)."
     )
-    rlm = RLM(signature, subs={"classify": dspy.Predict(Classify)}, max_iters=8)
+    rlm = RLM(signature, subs={"classify": dspy.Predict(Classify)}, max_iters=8, verbose=True)
     print("tunable predictors:", [name for name, _ in rlm.named_predictors()])
     with dspy.context(lm=lm or chosen_lm()):
         result = rlm(tickets=TICKETS)

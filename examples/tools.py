@@ -27,7 +27,7 @@ def main(lm: dspy.LM | None = None) -> dspy.Prediction:
     )
     orders = [{"item": "lamp", "pieces": 1}, {"item": "chair", "pieces": 4}, {"item": "table", "pieces": 8}]
     with dspy.context(lm=lm or chosen_lm()):
-        result = RLM(signature, tools=[in_stock], max_iters=8)(orders=orders)
+        result = RLM(signature, tools=[in_stock], max_iters=8, verbose=True)(orders=orders)
     print("too few of:", ", ".join(result.short))
     return result
 

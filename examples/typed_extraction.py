@@ -31,7 +31,7 @@ class Order(BaseModel):
 def main(lm: dspy.LM | None = None) -> dspy.Prediction:
     """Extract the orders of some letters."""
     with dspy.context(lm=lm or chosen_lm()):
-        result = RLM(extraction_of(Order), max_iters=8)(text=LETTERS)
+        result = RLM(extraction_of(Order), max_iters=8, verbose=True)(text=LETTERS)
     for order in result.records:
         print(f"{order.number}: {order.amount:.2f} euro, placed on {order.placed:%d %B %Y}")
     return result

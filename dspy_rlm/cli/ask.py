@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dspy_rlm.cli.inputs import Documents, read_documents
+from dspy_rlm.cli.inputs import Documents, check_named, read_documents
 from dspy_rlm.cli.models import ModelChoice, choose_model, make_lm, named_model
 from dspy_rlm.cli.outputs import DEFAULT_OUTPUT, parse_outputs
 
@@ -56,9 +56,11 @@ def run_ask(options: AskOptions) -> int:
     interrupted: Callable[[], None] = _interrupted
     try:
         outputs = _outputs(options)
+        _check_question(options.question)
+        check_named(options.files)
+        _check_program(options.program)
         choice = choose_model(options.model, os.environ)
         sub_choice = named_model(options.sub_model, "--sub-model") if options.sub_model else None
-        _check_program(options.program)
         documents = read_documents(options.files, _notice)
 
         from dspy_rlm.cli.display import make_display  # imports DSPy, which wrong usage need not wait for
@@ -80,9 +82,13 @@ def _run(options: AskOptions, task: Task, choice: ModelChoice, sub_choice: Model
         lm = make_lm(choice)
         sub_lm = None if sub_choice is None else make_lm(sub_choice)
         rlm = _rlm(options, task, choice, sub_lm)
-    display.chosen(choice.reason, [lm] if sub_lm is None else [lm, sub_lm])
+    patience = "; it runs on this machine, a turn may take a minute" if choice.runs_here else ""
+    display.chosen(choice.reason + patience, [lm] if sub_lm is None else [lm, sub_lm])
     try:
         prediction = _interruptible(rlm, task, lm, display)
+    except dspy.utils.exceptions.LMConfigurationError as error:  # no key, for example
+        told = str(error).split(", or pass ")[0]  # the rest is for those who write Python
+        raise typer.BadParameter(told, param_hint="--model") from error
     except (RLMError, dspy.utils.exceptions.DSPyError) as error:
         display.failed(error)
         return NO_ANSWER
@@ -164,6 +170,11 @@ def _outputs(options: AskOptions) -> dict[str, Any]:
             "it cannot be used with --signature, which has outputs of its own", param_hint="--output"
         )
     return parse_outputs(DEFAULT_OUTPUT if options.output is None else options.output)
+
+
+def _check_question(question: str) -> None:
+    if not question.strip():
+        raise typer.BadParameter("it is empty", param_hint="QUESTION")
 
 
 def _check_program(program: Path | None) -> None:

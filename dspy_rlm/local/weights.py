@@ -17,7 +17,7 @@ from dspy_rlm.errors import LocalModelError
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
-INSTALL_COMMAND = 'pip install "dspy-rlm[local]"'
+INSTALL_COMMAND = 'pip install "dspy-rlm[local]" (in a clone: pip install -e ".[local]")'
 _CHUNK = 4 * 2**20  # bytes read at a time: large enough to be disk-bound, small enough not to matter
 
 

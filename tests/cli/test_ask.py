@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ from typer.testing import CliRunner, Result
 import dspy_rlm.cli.ask
 from dspy_rlm import RLM, __version__
 from dspy_rlm.cli.app import app, main
-from dspy_rlm.cli.models import MODEL_VARIABLE, PROVIDERS, ModelChoice
+from dspy_rlm.cli.models import MODEL_VARIABLE, PROVIDERS, ModelChoice, make_lm
 from dspy_rlm.testing import Reply, ScriptedLM
 
 Ask = Callable[..., Result]
@@ -179,6 +180,11 @@ def test_no_answer_is_exit_code_one(ask: Ask, models: Models) -> None:
         (["Q?", "nowhere.txt"], "'nowhere.txt' does not exist"),
         (["Q?", "words.txt", "--output", "a: strr"], "'strr' is no type"),
         (["Q?", "words.txt", "--output", "SUBMIT"], "rename the output"),
+        (["Q?", "words.txt", "--output", "question"], "'question' is the name of an input: rename the output"),
+        (["Q?", "words.txt", "--output", "context: int"], "'context' is the name of an input"),
+        ([" ", "words.txt"], "it is empty"),
+        (["Q?", "empty.txt"], "there is nothing to answer from: 'empty.txt' is empty"),
+        (["Q?", "empty.txt", "empty.txt.gz"], "'empty.txt', 'empty.txt.gz' is empty"),
         (["Q?", "words.txt", "--output", "a", "--signature", "m:C"], "cannot be used with --signature"),
         (["Q?", "words.txt", "--signature", "C"], "MODULE:CLASS"),
         (["Q?", "words.txt", "--model", "nowhere.gguf"], "does not exist"),
@@ -192,9 +198,40 @@ def test_no_answer_is_exit_code_one(ask: Ask, models: Models) -> None:
 )
 def test_wrong_usage_is_exit_code_two(ask: Ask, models: Models, arguments: list[str], why: str) -> None:
     models.script()
+    Path("empty.txt").touch()
+    Path("empty.txt.gz").write_bytes(gzip.compress(b""))
     result = ask(*arguments, env={"COLUMNS": "300"})
     assert (result.exit_code, result.stdout) == (2, "")
     assert why in result.stderr and "Traceback" not in result.stderr
+
+
+def test_what_is_wrong_with_the_files_is_told_before_the_missing_model(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(MODEL_VARIABLE)
+    monkeypatch.setattr("dspy_rlm.cli.models._local_is_installed", lambda: False)
+    assert "'nowhere.txt' does not exist" in ask("Q?", "nowhere.txt", env={"COLUMNS": "300"}).stderr
+    assert "there is no model to ask" in ask("Q?", "words.txt", env={"COLUMNS": "300"}).stderr
+
+
+def test_a_missing_key_is_wrong_usage(ask: Ask, models: Models) -> None:
+    error = dspy.LMNotConfiguredError("[m] no API key found. Set THE_KEY, or pass api_key='...' to dspy.LM(...).")
+
+    def deny(*_: Any) -> str:
+        raise error
+
+    models.script(deny)
+    result = ask("Q?", "words.txt", env={"COLUMNS": "300"})
+    assert result.exit_code == 2
+    assert "Set THE_KEY" in result.stderr and "dspy.LM" not in result.stderr
+
+
+def test_a_file_that_is_no_model_is_wrong_usage(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dspy_rlm.cli.ask, "make_lm", make_lm)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    Path("junk.gguf").write_bytes(b"junk")
+    result = ask("Q?", "words.txt", "--model", "junk.gguf", env={"COLUMNS": "300"})
+    assert result.exit_code == 2 and "is not a GGUF model file: it begins with b'junk'" in result.stderr
 
 
 def interrupt(*_: Any) -> str:

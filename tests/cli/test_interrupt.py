@@ -38,6 +38,7 @@ def command(second: str) -> Iterator[subprocess.Popen[str]]:
     pipe = subprocess.PIPE
     with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdin is not None
+        process.stdin.write("text")
         process.stdin.close()
         try:
             yield process

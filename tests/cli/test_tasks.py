@@ -83,7 +83,7 @@ def test_several_inputs_get_a_file_each_in_order() -> None:
 @pytest.mark.parametrize(
     ("signature", "documents", "why"),
     [
-        ("old, new -> answer", TEXT, "has the inputs old, new: name one file for each"),
+        ("old, new -> answer", TEXT, "the signature has the inputs old, new: name one FILE for each"),
         ("question -> answer", TEXT, "has no input for the files"),
         ("rows: list[int] -> answer", JSON, "does not fit the input 'rows'"),
     ],

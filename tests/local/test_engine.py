@@ -141,7 +141,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_another_file_has_another_name_in_dspys_cache(installed: None, tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
-    path.touch()
+    path.write_bytes(b"GGUF")
     assert local_lm().model == "local/qwen2.5-coder-1.5b"
     assert local_lm(path).model == f"local{path}"
 
@@ -152,7 +152,7 @@ def test_a_reply_ends_with_the_marker_of_the_chat_format_unless_told_otherwise(i
 
 
 def test_a_missing_file_is_told_at_once(installed: None) -> None:
-    with pytest.raises(LocalModelError, match=r"the model file .*nowhere\.gguf does not exist"):
+    with pytest.raises(LocalModelError, match=r"the model file .*nowhere\.gguf cannot be read: No such file"):
         local_lm("nowhere.gguf")
 
 
