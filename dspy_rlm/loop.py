@@ -69,6 +69,7 @@ class Run:
     Args:
         act: The root predictor.
         inputs: Names of the inputs.
+        functions: Names of the host functions.
         variables: The first observation.
         submit: How to submit, for example `SUBMIT(ip=..., requests=...)`.
         budget: What may be spent.
@@ -77,6 +78,7 @@ class Run:
 
     act: dspy.Predict
     inputs: tuple[str, ...]
+    functions: tuple[str, ...]
     variables: str
     submit: str
     budget: Budget
@@ -153,7 +155,7 @@ def _step(run: Run, turn: int, reply: Reply) -> Generator[Request, Any, tuple[St
     if reply.code is None:
         return Step(reasoning=reply.reasoning, code="", output=NO_CELL, error="no cell in the reply"), None
     emit(CellWritten(turn, reply.reasoning, reply.code))
-    code, retyped = without_retyped(reply.code, run.inputs)
+    code, retyped = without_retyped(reply.code, run.inputs, run.functions)
     outcome, duration = yield RunCell(code)
     observation = run.compared(code, observe(outcome))
     if retyped:

@@ -13,8 +13,8 @@ from dspy_rlm.sandbox.rendering import render
 
 NO_CELL = "Your reply held no Python cell, so nothing ran. Send one cell in a fenced block:\n```python\nprint(...)\n```"
 _LEFT_OUT = (
-    "Line {line} was left out: it types text over `{name}`. {name} is set and holds the whole data, of which you saw only "
-    "a preview. The rest of the cell ran on the whole data and gave:"
+    "Line {line} was left out: it writes over `{name}`, which is set already, the whole of it. The rest of the cell ran "
+    "with that and gave:"
 )
 _NO_OUTPUT = "(the cell printed nothing: print what you want to see)"
 _REPEATED = (

@@ -237,7 +237,7 @@ class RLM(dspy.Module):
             self.signature, inputs, outputs, interfaces.values(), self._tools.values(), self.max_llm_calls
         )
         plan = SessionPlan(inputs, functions, outputs.accept, output_fields_info(self.signature), self.max_output_chars)
-        return Run(self.act, tuple(inputs), variables, outputs.call_text(), budget, calls), plan
+        return Run(self.act, tuple(inputs), tuple(functions), variables, outputs.call_text(), budget, calls), plan
 
     def _outputs(self, prediction: dspy.Prediction) -> dict[str, Any]:
         return {name: prediction[name] for name in self.signature.output_fields}

@@ -218,9 +218,40 @@ def test_a_line_that_types_data_over_an_input_is_left_out(run, cell):
     prediction, _ = run(RLM("log -> n: int"), [cell(typed), cell("log = log + ''\nSUBMIT(len(log))")], log=LOG)
     first = prediction.trajectory[0]
     assert prediction.n == len(LOG)
-    assert first.output.startswith("Line 1 was left out: it types text over `log`.")
+    assert first.output.startswith("Line 1 was left out: it writes over `log`, which is set already")
     assert first.output.endswith(f"\nran {len(LOG)}")
     assert first.error is None and LOG[:200] not in first.code
+
+
+def test_a_definition_of_a_host_function_is_left_out_and_the_real_one_called(run, cell):
+    code = "from functools import cache\n@cache\ndef shout(text):\n    return 'mine'\nSUBMIT(shout(rows[0]))"
+
+    def shout(text: str) -> str:
+        """Shout."""
+        return text.upper()
+
+    prediction, _ = run(RLM("rows: list[str] -> n", tools=[shout]), [cell(code)], rows=["a"])
+    step = prediction.trajectory[0]
+    assert prediction.n == "A"
+    assert step.code == "from functools import cache\npass\n\n\nSUBMIT(shout(rows[0]))"
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (f"log = {['a' * 30] * 3!r}", False),
+        (f"log = {dict.fromkeys(range(40), 1)!r}", False),
+        (f"log = {('a' * 100)!r}", False),
+        ("log = ['a', 'b']", True),
+        (f"log = [line for line in {'a' * 100!r}]", True),
+        (f"log = [log, {'a' * 100!r}]", True),
+        (f"other = {['a' * 30] * 3!r}", True),
+        ("def helper(): return 1", True),
+        ("class A:\n    def ask(self): return 1", True),
+    ],
+)
+def test_only_long_data_over_an_input_is_left_out(line, kept):
+    assert (without_retyped(line, ["log"], ["ask"])[0] == line) == kept
 
 
 def test_lines_left_out_keep_the_numbers_of_the_others():
