@@ -12,10 +12,8 @@ from dspy_rlm import RLM
 from dspy_rlm.signatures import extraction_of
 
 LETTERS = """\
-Dear Sir, your order 1041 of 3 March 2025 has left our house; please pay 1,250.00 euro within a month.
-
-As to order 1042, placed on the 17th of March 2025: the lamp is out of stock, so we ask for 80.50 euro only.
-
+Order 1041, placed 2025-03-03: 1250.00 euro, to be paid within a month.
+Order 1042, placed 2025-03-17: 80.50 euro, to be paid within a month.
 Many thanks for your kind letter of last week. The garden is lovely at this time of the year.
 """
 

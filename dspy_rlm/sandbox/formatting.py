@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from itertools import islice
+from types import FunctionType
 from typing import Any
 
 from .outcomes import Output
@@ -117,7 +118,7 @@ def bounded_repr(value: Any, limit: int) -> Output:
 
 
 def glimpse(value: Any, limit: int) -> Output:
-    """Show a value that nobody asked to see: a container that would not fit by type, size and first item.
+    """Show a value that nobody asked to see: a container that would not fit by type, size and first item, a function by name.
 
     Args:
         value: Any object.
@@ -130,6 +131,8 @@ def glimpse(value: Any, limit: int) -> Output:
         >>> glimpse([{"city": "Bern"}] * 5_000, 50).head
         "list of 5,000 items, the first: {'city': 'Bern'}"
     """
+    if isinstance(value, FunctionType):  # its repr tells an address, which is another in each run
+        return cut(f"the function {value.__name__}, which was not called", limit)
     shown = bounded_repr(value, limit)
     if not shown.tail or type(value) not in _BRACKETS:
         return shown

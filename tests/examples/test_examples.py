@@ -56,8 +56,8 @@ def test_typed_extraction_answers_with_models_after_a_correction(
 ) -> None:
     find = (
         "import re, datetime\n"
-        "days = [datetime.date(2025, 3, int(d)) for d in re.findall(r'(\\d+)(?:th of)? March', text)]\n"
-        "numbers = [int(n) for n in re.findall(r'order (\\d+)', text)]\n"
+        "days = [datetime.date.fromisoformat(d) for d in re.findall(r'placed ([-\\d]+)', text)]\n"
+        "numbers = [int(n) for n in re.findall(r'Order (\\d+)', text)]\n"
         "sums = re.findall(r'([\\d,.]+) euro', text)\n"
     )
     submit = "SUBMIT(records=[dict(number=n, placed=d, amount={}) for n, d, s in zip(numbers, days, sums)])"

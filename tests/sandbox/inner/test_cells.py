@@ -38,6 +38,11 @@ def test_a_cell_that_shows_something_does_not_tell_its_variables(session, source
     assert not getattr(session.run(source), "variables", ())
 
 
+def test_a_function_is_told_by_its_name_and_that_it_was_not_called(session):
+    ((name, shown),) = session.run("def count(text): return len(text)").variables
+    assert (name, shown.head) == ("count", "the function count, which was not called")
+
+
 def test_a_long_variable_is_cut(session):
     ((name, shown),) = session.run("x = 'a' * 10_000_000").variables
     assert name == "x" and len(shown.head) + len(shown.tail) <= 300
