@@ -61,6 +61,13 @@ def test_a_block_is_found_with_the_replies_above_it() -> None:
     assert blocks(text) == [(["```python\nSUBMIT(1)\n```\n", "2"], "first\n"), ([], "second\n")]
 
 
+def test_the_transcript_is_that_of_the_run_on_record() -> None:
+    shown = (ROOT / "README.md").read_text().split("```text\n")[1].split("```")[0]
+    recorded = (ROOT / "examples" / "transcripts" / "most_airports.txt").read_text()
+    lines = [[line.rstrip() for line in text.splitlines()[1:]] for text in (shown, recorded)]
+    assert lines[0] == lines[1]
+
+
 def test_links_to_files_lead_somewhere() -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", (ROOT / "README.md").read_text())
     assert [target for target in targets if not (ROOT / target).exists()] == []
