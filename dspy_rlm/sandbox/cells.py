@@ -171,7 +171,7 @@ def compile_cell(source: str, number: int, namespace: Namespace | None = None) -
 
 
 def _set_names(tree: ast.Module) -> tuple[str, ...]:
-    """Names of variables that the cell itself sets, the last set last; not the targets of its loops."""
+    """Names of variables that the cell itself sets, the last set last; not those that each round of a loop sets anew."""
     names: dict[str, None] = {}
     for name in _set_by(tree.body):
         names.pop(name, None)
@@ -189,6 +189,14 @@ def _set_by(statements: Sequence[ast.AST]) -> Iterator[str]:
                     yield from _target_names(target)
             case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
                 yield from _target_names(target)
+            case (
+                ast.For(body=body, orelse=after)
+                | ast.AsyncFor(body=body, orelse=after)
+                | ast.While(body=body, orelse=after)
+            ):
+                # What every round sets anew is left over from the last one; what a condition sets was looked for.
+                found = [inner for inner in body if not isinstance(inner, ast.Assign | ast.AnnAssign | ast.AugAssign)]
+                yield from _set_by([*found, *after])
             case ast.stmt() | ast.excepthandler() | ast.match_case():
                 yield from _set_by(list(ast.iter_child_nodes(statement)))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from itertools import islice
+from operator import itemgetter
 from types import FunctionType
 from typing import Any
 
 from .outcomes import Output
 
 _LONG = 1_000  # items of a container that are shown whole
+_COMPARED = 1_000_000  # items of a dict whose values are compared, which takes less than a tenth of a second
 _ENDS = 100, 10  # items shown at the head and the tail of a longer one
 
 
@@ -137,11 +139,18 @@ def glimpse(value: Any, limit: int) -> Output:
     if not shown.tail or type(value) not in _BRACKETS:
         return shown
     summary = f"{type(value).__name__} of {len(value):,} items"
-    if type(value) is dict:  # shown one pair of a dict of counts, a weak model takes it for the highest
-        return cut(f"{summary}, not shown: print what of it is needed", limit)
+    if type(value) is dict:  # shown any pair of a dict of counts, a weak model takes it for the highest
+        return cut(f"{summary}, {_extremes(value, limit // 4)}", limit)
     first = bounded_repr(next(iter(value)), limit)
     with_first = f"{summary}, one of them: {first.head}"
     return cut(summary if first.tail or len(with_first) > limit else with_first, limit)
+
+
+def _extremes(items: dict[Any, Any], limit: int) -> str:
+    if len(items) > _COMPARED or not all(type(number) in (int, float) for number in items.values()):
+        return "not shown: print what of it is needed"
+    least, greatest = (bounded_repr(pick(items.items(), key=itemgetter(1)), limit).head for pick in (min, max))
+    return f"the least by value: {least}, the greatest: {greatest}"
 
 
 def _is_huge(value: Any, limit: int) -> bool:

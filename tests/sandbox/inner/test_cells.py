@@ -38,6 +38,13 @@ def test_a_cell_that_shows_something_does_not_tell_its_variables(session, source
     assert not getattr(session.run(source), "variables", ())
 
 
+def test_what_every_round_of_a_loop_sets_anew_is_not_told(session):
+    outcome = session.run(
+        "n = 0\nfor c in 'abc':\n    d = c\n    n += 1\n    if d == 'b':\n        found = d\n        break"
+    )
+    assert [(name, shown.head) for name, shown in outcome.variables] == [("n", "2"), ("found", "'b'")]
+
+
 def test_a_function_is_told_by_its_name_and_that_it_was_not_called(session):
     ((name, shown),) = session.run("def count(text): return len(text)").variables
     assert (name, shown.head) == ("count", "the function count, which was not called")
@@ -49,10 +56,14 @@ def test_a_long_variable_is_cut(session):
 
 
 def test_a_long_container_is_told_by_what_it_is(session):
-    outcome = session.run("rows = [{'city': 'Bern'}] * 5_000\ncounts = dict.fromkeys(range(5_000), 1)\nfirst = rows[0]")
+    outcome = session.run(
+        "rows = [{'city': 'Bern'}] * 5_000\ncounts = {**dict.fromkeys(range(4_998), 1), 'z': 9, 'a': 0}\n"
+        "names = dict.fromkeys(range(5_000), 'x')\nfirst = rows[0]"
+    )
     assert [(name, shown.head, shown.tail) for name, shown in outcome.variables] == [
         ("rows", "list of 5,000 items, one of them: {'city': 'Bern'}", ""),
-        ("counts", "dict of 5,000 items, not shown: print what of it is needed", ""),
+        ("counts", "dict of 5,000 items, the least by value: ('a', 0), the greatest: ('z', 9)", ""),
+        ("names", "dict of 5,000 items, not shown: print what of it is needed", ""),
         ("first", "{'city': 'Bern'}", ""),
     ]
 
