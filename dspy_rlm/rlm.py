@@ -208,7 +208,7 @@ class RLM(dspy.Module):
             allow_unsafe_lm_state: As for `dspy.Module`.
 
         Raises:
-            UsageError: it was saved from a program of other predictors.
+            UsageError: it was saved from a program of other predictors, or for a task of other inputs or outputs.
         """
         check_state(state, self.signature, [name for name, _ in self.named_parameters()])
         super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)

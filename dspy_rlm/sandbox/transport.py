@@ -172,10 +172,8 @@ def _reduced(value: Any, kind: Any) -> tuple[Any, ...]:
     if not isinstance(value, type):
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return _named_tuple, (kind.__name__, tuple(kind._fields), tuple(value))
-        try:
+        with contextlib.suppress(LookupError):
             return _same, (nearest_builtin(value),)
-        except LookupError:
-            pass
     name, module = getattr(kind, "__qualname__", repr(kind)), getattr(kind, "__module__", None)
     raise TypeError(
         f"{name} of {module} cannot go into the sandbox: pass text, numbers, lists, dicts, a dataclass "
